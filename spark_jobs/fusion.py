@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
         settings = load_settings(FusionSettings, given.config, os.environ)
         if given.master:
             settings = settings.model_copy(update={"master": given.master})
-        streams = load_streams(settings.streams_path)
-        job = FusionJob(settings, (cores_of or _fusion_cores)(settings, streams), streams, stopping)
+        cores = (cores_of or _fusion_cores)(settings, load_streams(settings.streams_path))
+        job = FusionJob(settings, cores, stopping)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
         job.run(rebuild=given.rebuild)

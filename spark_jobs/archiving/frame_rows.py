@@ -11,6 +11,7 @@ from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.rows.decoding import DecodedFrame, decode_frame, heartbeat_us
 from spark_jobs.rows.event_table import VerifiedTemplates
 from spark_jobs.rows.fields import FrameError
+from spark_jobs.rows.known_streams import KnownStreams
 from spark_jobs.rows.stamps import Stamp, StampTables
 
 ROW_SCHEMA = pa.schema(
@@ -126,4 +127,4 @@ class FrameRows:
 
     def _forget_templates(self) -> None:
         self._registry = VerifiedTemplates(LIMITS.max_template_buckets)
-        self._stamp_tables = StampTables({}, self._registry)
+        self._stamp_tables = StampTables(KnownStreams({}), self._registry)

@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from coincide.arrays.kinds import Int64Array
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
@@ -27,6 +26,7 @@ from spark_jobs.records.match_records import FusedMatch, match_id
 from spark_jobs.records.status import Coalescing, Suspension
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.on_time import OnTime
 from spark_jobs.spells.live_spell import SpellChange
 
 RECORDS_AT_ONCE = 4_096  # a second at most
@@ -50,26 +50,26 @@ def matches_and_episodes(state: ShardState, accepted: AcceptedBatch) -> tuple[li
     return matches, [change.to_record() for change in changes]
 
 
-def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) -> list[OutputRecord]:
-    """Return the answers of all windows whose end is past since the watermarks were `before_us`, by query and area.
+def window_answers(state: ShardState, new: EventColumns, before: OnTime) -> list[OutputRecord]:
+    """Return the answers of all windows whose end is past since it was as `before`, by query and area.
 
-    The end of a window is past once the watermark of its area is the stream's delay beyond it: from then on whatever
-    is on time lies at or after the end. So neither the row of a batch at which that happened matters nor what moved
-    the watermark. Call it after the batch's `new` rows were taken.
+    The end of a window is past once nothing before it is on time in its area: whatever comes then lies at or after it.
+    So neither the row of a batch at which that happened matters nor what moved the watermark. Call it after the batch's
+    `new` rows were taken.
     """
     sliding = state.control.sliding
     state.no_numbers = state.sliding.insert(new, state.table.columns, sliding.values())
     records: list[OutputRecord] = []
     for active in sliding.values():
         if state.is_at_work(active):
-            records += _answers(state, active, before_us)
+            records += _answers(state, active, before)
     state.totals.episodes += len(records)
     state.sliding.decide()
     return records
 
 
-def spell_changes(state: ShardState, new: EventColumns, before_us: Int64Array) -> list[OutputRecord]:
-    """Return what the batch's `new` rows, and time since the watermarks were `before_us`, have changed of spells.
+def spell_changes(state: ShardState, new: EventColumns, before: OnTime) -> list[OutputRecord]:
+    """Return what the batch's `new` rows, and time since it was as `before`, have changed of spells.
 
     Those of a query that does not go on are final.
     """
@@ -77,7 +77,7 @@ def spell_changes(state: ShardState, new: EventColumns, before_us: Int64Array) -
     records = [change.to_record() for change in state.spells.begin(active.values())]
     state.no_numbers |= state.spells.insert(new)
     for each in active.values():
-        changes = _in_time(state, each, partial(_changes_of_spells, state, each.query.id, before_us))
+        changes = _in_time(state, each, partial(_changes_of_spells, state, each.query.id, before))
         if state.is_at_work(each):
             records += [change.to_record() for change in changes]
             each.episodes += len(changes)
@@ -85,10 +85,8 @@ def spell_changes(state: ShardState, new: EventColumns, before_us: Int64Array) -
     return records
 
 
-def _changes_of_spells(
-    state: ShardState, id_: str, before_us: Int64Array, check: Callable[[], None]
-) -> list[SpellChange]:
-    changes = state.spells.changes(id_, before_us)
+def _changes_of_spells(state: ShardState, id_: str, before: OnTime, check: Callable[[], None]) -> list[SpellChange]:
+    changes = state.spells.changes(id_, before)
     check()
     return changes
 
@@ -101,11 +99,11 @@ def coalescing(state: ShardState, active: QueryInForce) -> Coalescing | UnsetTyp
     return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)
 
 
-def _answers(state: ShardState, active: ActiveReadings, before_us: Int64Array) -> list[OutputRecord]:
+def _answers(state: ShardState, active: ActiveReadings, before: OnTime) -> list[OutputRecord]:
     """Return the answers of one query over readings."""
 
     def answers(check: Callable[[], None]) -> Iterator[OutputRecord]:
-        for answer in state.sliding.answers(active, before_us):
+        for answer in state.sliding.answers(active, before):
             check()
             yield answer.to_record()
 
@@ -165,7 +163,7 @@ def _verdicts(
 ) -> Verdicts:
     """Return what is said of the tuples; `check` is called between blocks that take a second at most."""
     rows, query = state.table.columns, active.query
-    streams = tuple(state.stream_codes[stream] for stream in query.streams)
+    streams = tuple(state.streams.codes[stream] for stream in query.streams)
     budget = AdvisoryBudget(state.limits.max_advisory_work, state.limits.max_advisory_work_of_frame)
     chance = ChanceJudge(query, streams, rows, state.templates, accepted, state.rivals, budget, check)
     if len(query.roles) > 2:

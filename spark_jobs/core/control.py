@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,6 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Raw, Struct, json
 
-from coincide import Stream
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
@@ -20,6 +18,7 @@ from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 from spark_jobs.records.status import QueryWork, Suspension
 from spark_jobs.rows.fields import UNREADABLE, Microseconds, Name
+from spark_jobs.rows.known_streams import KnownStreams
 
 REMEMBERED_REMOVALS = 10_000
 EVERYWHERE = ""  # no area has this name
@@ -130,7 +129,7 @@ class ControlError(ValueError):
 class Control:
     """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay."""
 
-    streams: Mapping[str, Stream]
+    streams: KnownStreams
     limits: Limits
     active: dict[str, ActiveQuery] = field(default_factory=dict)  # joins
     sliding: dict[str, ActiveReadings] = field(default_factory=dict)  # queries over readings; no id is in two of these
@@ -140,7 +139,7 @@ class Control:
 
     def apply(self, record: InputRecord, next_seq: int) -> Refusal | None:
         """Apply one record unless a newer version is known; what is unusable gives a letter."""
-        self.offset = record.offset if self.offset is None else max(self.offset, record.offset)
+        self.reached(record.offset)
         if record.value is None:
             return None  # compaction's own marker; the removal itself came before it
         try:
@@ -148,6 +147,10 @@ class Control:
         except ControlError as error:
             return Refusal(reason=error.reason, detail=str(error), record=as_record(record.value))
         return None
+
+    def reached(self, offset: int) -> None:
+        """Note how far the topic has been applied."""
+        self.offset = offset if self.offset is None else max(self.offset, offset)
 
     def _apply(self, change: QueryRecord, next_seq: int) -> None:
         known = self.active.get(change.id) or self.sliding.get(change.id) or self.spells.get(change.id)
@@ -184,7 +187,7 @@ class Control:
     def _put(self, change: QueryRecord, known: QueryInForce | None, next_seq: int) -> None:
         query = _query(change)
         for stream in query.streams:
-            if stream not in self.streams:
+            if self.streams.get(stream) is None:
                 raise ControlError("unknown_stream", f"query {query.id!r} names the undeclared stream {stream!r}")
         if known is None and len(self.in_force()) >= self.limits.max_queries:
             raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")

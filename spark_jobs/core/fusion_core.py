@@ -10,10 +10,12 @@ from msgspec import UNSET
 
 from coincide import Stream
 from coincide.joins.lateness import BEFORE_ALL_US
+from services.common.stream_records import is_stream_key
 from spark_jobs.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
-from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep
+from spark_jobs.core.stream_changes import change_stream
+from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep, write_anew
 from spark_jobs.matching.search_work import NO_CLOCK, ClockS
 from spark_jobs.readings.no_numbers import no_number_letters
 from spark_jobs.readings.sliding_queries import CHEAPEST
@@ -22,6 +24,7 @@ from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, Ou
 from spark_jobs.records.status import PairCounts, QueryStatus, StatusRecord, WatermarkRange
 from spark_jobs.rows.admission import RowAdmission
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.on_time import OnTime
 from spark_jobs.saving.journal import SlotWriter
 from spark_jobs.saving.restoring import header_of, restored_state
 from spark_jobs.saving.state_format import Header
@@ -34,10 +37,10 @@ class FusionCore:
 
     After each `push`, write `header()` and every slot of `journal()`, and delete `dropped_slots()`; `restore` from
     them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs and for
-    `Output.health`, which `recall` takes. Rows and queries that name another stream than the declared `streams` are
-    refused. The number of the `shard` names the status record. `choose` chooses how the readings of each rule are
-    coalesced; any choice gives the same answers. `clock_s` guards every query by `max_query_s`: as long as none takes
-    that long, it changes nothing.
+    `Output.health`, which `recall` takes. Rows and queries that name a stream which is not declared are refused;
+    records of the queries topic change what `streams` declares. The number of the `shard` names the status record.
+    `choose` chooses how the readings of each rule are coalesced; any choice gives the same answers. `clock_s` guards
+    every query by `max_query_s`: as long as none takes that long, it changes nothing.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class FusionCore:
         self._state = state
         state.clock_s = clock_s
         limit = state.limits.max_slot_bytes
-        self._slots = SlotWriter(state.areas, state.templates, list(state.streams), limit)
+        self._slots = SlotWriter(state.areas, state.templates, state.streams.names, limit)
         self._journal: dict[int, bytes] = {}
         self._dropped: list[int] = []
 
@@ -64,19 +67,19 @@ class FusionCore:
         A query gives no answers that is `stopped` by a newer version than the one in force, whose record will come.
         """
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
+        before, slots = OnTime.now(self._state.areas, self._state.streams), set(self._state.live_slots)
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
         self._state.stopped = stopped
-        before_us = self._state.areas.watermark.state_us
         self._state.member_errors.begin()
         admission = RowAdmission(self._state)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
-        self._state.rates.note(accepted.backgrounds.of_minute, self._state.areas, list(self._state.streams))
+        self._state.rates.note(accepted.backgrounds.of_minute, self._state.areas, self._state.streams.names)
         matches, episodes = matches_and_episodes(self._state, accepted)
-        episodes += window_answers(self._state, accepted.rows, before_us)
-        episodes += spell_changes(self._state, accepted.rows, before_us)
+        episodes += window_answers(self._state, accepted.rows, before)
+        episodes += spell_changes(self._state, accepted.rows, before)
         refused = list(no_number_letters(self._state, accepted.rows))
         self._write_journal(accepted.rows)
-        episodes += self._drop_needless()
+        episodes += self._drop_needless(slots)
         self._state.area_slots.write()
         letters += [*admission.letters_in_order(), *refused]
         told = [letter.to_record() for letter in letters]
@@ -123,8 +126,13 @@ class FusionCore:
         return core
 
     def _apply_control(self, records: Sequence[InputRecord]) -> list[Refusal]:
-        state = self._state
-        letters = [state.control.apply(record, state.next_seq) for record in records]
+        state, letters = self._state, list[Refusal | None]()
+        state.declared_anew = False
+        for record in records:
+            if is_stream_key(record.key):
+                letters.append(change_stream(state, record))
+            else:
+                letters.append(state.control.apply(record, state.next_seq))
         unusable = [letter for letter in letters if letter is not None]
         state.totals.malformed += len(unusable)
         return unusable
@@ -143,14 +151,18 @@ class FusionCore:
         came = np.bincount(accepted.stream, minlength=len(state.buffered)).tolist()
         state.buffered = [before + more for before, more in zip(state.buffered, came, strict=True)]
 
-    def _drop_needless(self) -> list[OutputRecord]:
-        """Sweep if it is due, and return what that ends; a slot that one push both writes and drops never leaves it."""
-        before, ended = set(self._state.live_slots), []
-        if is_sweep_due(self._state):
+    def _drop_needless(self, before: set[int]) -> list[OutputRecord]:
+        """Sweep if it is due, and return what that ends; a slot that one push both writes and drops never leaves it.
+
+        `before` are the slots that were live before the push.
+        """
+        ended = []
+        if is_sweep_due(self._state) or self._state.declared_anew:
             ended = sweep(self._state)
-            self._journal |= merge_sparse_slots(self._state, self._slots)
+            moved = write_anew if self._state.declared_anew else merge_sparse_slots
+            self._journal |= moved(self._state, self._slots)
         forget_spare_templates(self._state)
-        gone = before - self._state.live_slots.keys()
+        gone = (before | self._journal.keys()) - self._state.live_slots.keys()
         self._dropped = sorted(gone - self._journal.keys())
         self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}
         return ended
@@ -183,7 +195,7 @@ class FusionCore:
                 for active in state.control.in_force()
             },
             totals=state.totals,
-            buffered=dict(zip(state.streams, state.buffered, strict=True)),
+            buffered=state.buffered_by_stream(),
             busiest_hz=state.rates.busiest_hz,
             rates_hz=state.rates.told(state.areas),
             template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),

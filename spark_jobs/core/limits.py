@@ -27,6 +27,8 @@ class Limits:
     """The same for the detections of one frame together."""
     max_queries: int = 100
     """Most queries in force at once, paused ones included."""
+    max_streams: int = 256
+    """Most streams that are known, removed ones too."""
     max_matches_per_detection: int = 1_000
     """Most matches of one query that one detection may complete. One that completes more suspends the query."""
     max_candidates_per_detection: int = 50_000

@@ -7,7 +7,6 @@ import numpy as np
 
 from coincide import Stream
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
-from coincide.joins.lateness import late_by_us
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
 from coincide.joins.tuples.set_plan import SetPlan
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery
@@ -36,14 +35,6 @@ def needed(
         bound_us = (watermark_us[:, None] + reach_us).ravel()
         keep[start:stop] = rows.latest_us[start:stop] >= bound_us[kind[start:stop]]
     return keep
-
-
-def late_by_now(rows: EventColumns, watermark_us: Int64Array, streams: Mapping[str, Stream]) -> BoolArray:
-    """Whether each row would be late if it came now, so that its id need not be remembered."""
-    last_us = np.zeros((len(watermark_us), len(streams)), np.int64)
-    beyond_us = late_by_us(watermark_us[:, None], last_us, delays_us(streams)).ravel()
-    late: BoolArray = rows.latest_us < beyond_us[_kinds(rows, streams)]
-    return late
 
 
 def _kinds(rows: EventColumns, streams: Mapping[str, Stream]) -> CodeArray:

@@ -20,6 +20,7 @@ from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventTable, VerifiedTemplates
+from spark_jobs.rows.known_streams import KnownStreams
 from spark_jobs.rows.stamps import StampTables
 from spark_jobs.saving.area_slots import AreaSlots
 from spark_jobs.spells.shard_spells import ShardSpells
@@ -28,9 +29,9 @@ from spark_jobs.spells.spell_slots import SpellSlots
 
 @dataclass
 class ShardState:
-    """State of one shard; the order of the declared streams gives the stream codes."""
+    """State of one shard."""
 
-    streams: Mapping[str, Stream]
+    streams: KnownStreams
     limits: Limits
     shard: int
     areas: Areas
@@ -43,7 +44,6 @@ class ShardState:
     control: Control
     episodes: Episodes
     area_slots: AreaSlots
-    stream_codes: dict[str, int]
     buffered: list[int]  # rows kept, by stream code: those that the last sweep left and those accepted since
     health: HealthTable  # saved apart, see `FusionCore.recall`
     member_errors: MemberErrors
@@ -58,6 +58,7 @@ class ShardState:
     rates: AreaRates = field(default_factory=AreaRates)  # not saved
     no_numbers: set[tuple[int, str]] = field(default_factory=set)  # detections of this batch and attributes, not saved
     stopped: Mapping[str, int] = field(default_factory=dict)  # by id: versions to come that pause or remove, not saved
+    declared_anew: bool = False  # whether this batch changed a stream that rows may be of, not saved
     clock_s: ClockS = NO_CLOCK  # guards searches; no answer that is given depends on it
 
     def is_at_work(self, active: QueryInForce) -> bool:
@@ -65,11 +66,21 @@ class ShardState:
         is_stopped = self.stopped.get(active.query.id, 0) > active.version
         return not (active.paused or active.is_suspended or is_stopped)
 
+    def buffered_by_stream(self) -> dict[str, int]:
+        """Return how many rows are kept of each stream that is declared."""
+        of_all = zip(self.streams.names, self.buffered, strict=True)
+        return {name: rows for name, rows in of_all if self.streams.get(name) is not None}
+
     @classmethod
     def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose) -> ShardState:
         """Return the state before the first push; `choose` is that of `SlidingQueries`."""
-        codes = {name: code for code, name in enumerate(streams)}
+        return cls.of(KnownStreams(streams), limits, shard, choose)
+
+    @classmethod
+    def of(cls, streams: KnownStreams, limits: Limits, shard: int, choose: Choose) -> ShardState:
+        """Return the state of streams that may have been changed already."""
         areas, templates, health = Areas(), VerifiedTemplates(limits.max_template_buckets), HealthTable(len(streams))
+        most = limits.max_cached_pairs, limits.max_candidates_per_detection
         return cls(
             streams=streams,
             limits=limits,
@@ -78,14 +89,13 @@ class ShardState:
             templates=templates,
             stamps=StampTables(streams, templates),
             table=EventTable(),
-            finder=Finder(codes, areas, templates, limits.max_cached_pairs, limits.max_candidates_per_detection),
+            finder=Finder(streams.codes, areas, templates, *most),
             sliding=SlidingQueries(streams, areas, choose),
             spells=ShardSpells(streams, areas, templates, SpellSlots(limits.max_slot_bytes)),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),
-            area_slots=AreaSlots(areas, list(streams), limits),
-            stream_codes=codes,
-            buffered=[0] * len(codes),
+            area_slots=AreaSlots(areas, streams, limits),
+            buffered=[0] * len(streams),
             health=health,
-            member_errors=MemberErrors(health, areas, templates, list(streams)),
+            member_errors=MemberErrors(health, areas, templates, streams.names),
         )

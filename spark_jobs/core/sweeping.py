@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray
+from coincide.arrays.kinds import BoolArray, CodeArray
 from coincide.arrays.order import group_starts, stable_order
-from spark_jobs.core.query_retention import late_by_now, needed
+from spark_jobs.core.query_retention import needed
 from spark_jobs.core.shard import ShardState
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.rows.areas import Area, Areas
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.on_time import OnTime
 from spark_jobs.saving.journal import SlotWriter
 
 SWEEP_SHARE = 4  # sweep once the rows accepted since are a quarter of those kept: a bounded cost for each row
@@ -35,11 +36,7 @@ def sweep(state: ShardState) -> list[OutputRecord]:
     keep = _kept_rows(state, idle)
     rows = state.table.columns
     beyond = rows.where(rows.seq < state.first_seq) if state.totals.evicted > evicted else EventColumns.empty()
-    _forget_ids(rows, ~keep | late_by_now(rows, state.areas.watermark.state_us, state.streams), state.areas)
-    if not keep.all():
-        gone = rows.seq[~keep]
-        state.table.keep(keep)
-        state.finder.drop(gone, state.table.columns, state.control.active.values())
+    _drop_rows(state, keep)
     _forget_templates(state)
     rows = state.table.columns
     if state.totals.evicted > evicted or idle:
@@ -59,10 +56,27 @@ def sweep(state: ShardState) -> list[OutputRecord]:
     return [change.to_record() for change in ended]
 
 
+def drop_needless_rows(state: ShardState, stream: int | None = None) -> None:
+    """Drop just the rows that are not needed by what is declared now, or that are of a stream which is to go.
+
+    Which they are does not depend on when rows were swept before. So what is there when a declaration changes depends
+    only on the detections before it.
+    """
+    keep = _needed_rows(state)
+    if stream is not None:
+        keep &= state.table.columns.stream != stream
+    _drop_rows(state, keep)
+
+
 def forget_spare_templates(state: ShardState) -> None:
     """Forget unused templates once they are many: those of late and refused rows, which bring no sweep about."""
     if len(state.templates) - len(state.table) >= state.limits.sweep_after:
         _forget_templates(state)
+
+
+def write_anew(state: ShardState, writer: SlotWriter) -> dict[int, bytes]:
+    """Move all rows into new slots and return what was written: rows that were dropped come back from none of them."""
+    return _moved(state, writer, np.unique(state.table.columns.slot))
 
 
 def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes]:
@@ -75,9 +89,13 @@ def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes
     slots, rows_left = np.unique(column, return_counts=True)
     bytes_left = rows_left * [state.live_slots[slot] for slot in slots.tolist()]
     sparse = slots[bytes_left < SPARSE_BELOW * state.limits.max_slot_bytes]
-    if len(sparse) < state.limits.merge_slots_from:
-        return {}
-    moving = np.isin(column, sparse)
+    return _moved(state, writer, sparse) if len(sparse) >= state.limits.merge_slots_from else {}
+
+
+def _moved(state: ShardState, writer: SlotWriter, slots: CodeArray) -> dict[int, bytes]:
+    """Move the rows of some slots into new ones."""
+    column = state.table.columns.slot
+    moving = np.isin(column, slots)
     rows, target = state.table.columns.where(moving), column[moving]
     written = {}
     for part in writer.split(rows):
@@ -86,17 +104,14 @@ def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes
         state.live_slots[state.next_slot] = len(written[state.next_slot]) / (part.stop - part.start)
         state.next_slot += 1
     column[moving] = target
-    for slot in sparse.tolist():
+    for slot in slots.tolist():
         del state.live_slots[slot]
     return written
 
 
 def _kept_rows(state: ShardState, idle: Sequence[Area]) -> BoolArray:
     """Which rows stay, none of idle areas among them; those beyond the cap are counted as evicted."""
-    rows = state.table.columns
-    queries = [active for active in state.control.in_force() if not active.is_suspended]  # these begin anew when lifted
-    keep = needed(rows, state.areas.watermark.state_us, state.streams, queries)
-    keep[: np.searchsorted(rows.seq, state.first_seq)] = False
+    rows, keep = state.table.columns, _needed_rows(state)
     if idle:
         keep &= ~np.isin(rows.area, [area.code for area in idle])
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
@@ -107,6 +122,26 @@ def _kept_rows(state: ShardState, idle: Sequence[Area]) -> BoolArray:
         state.first_seq = int(rows.seq[oldest[-1]]) + 1
         state.totals.evicted += beyond
     return keep
+
+
+def _needed_rows(state: ShardState) -> BoolArray:
+    """Which rows a query may still need, or an id that is remembered."""
+    rows = state.table.columns
+    queries = [active for active in state.control.in_force() if not active.is_suspended]  # these begin anew when lifted
+    keep = needed(rows, state.areas.watermark.state_us, state.streams.kept, queries)
+    keep[: np.searchsorted(rows.seq, state.first_seq)] = False
+    return keep
+
+
+def _drop_rows(state: ShardState, keep: BoolArray) -> None:
+    """Drop the other rows, and forget the ids of these and of late ones."""
+    rows = state.table.columns
+    late = OnTime.now(state.areas, state.streams).is_late(rows.latest_us, rows.area, rows.stream)
+    _forget_ids(rows, ~keep | late, state.areas)
+    if not keep.all():
+        gone = rows.seq[~keep]
+        state.table.keep(keep)
+        state.finder.drop(gone, state.table.columns, state.control.active.values())
 
 
 def _idle_areas(state: ShardState) -> list[Area]:

@@ -1,9 +1,8 @@
 """The episodes of all queries of a shard, and how each batch changes them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from coincide import Stream
 from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.core.query_retention import horizon_us
@@ -12,17 +11,19 @@ from spark_jobs.episodes.episode_slots import EpisodeSlot, EpisodeSlots
 from spark_jobs.episodes.query_episodes import EpisodeChange, QueryEpisodes
 from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.known_streams import KnownStreams
 
 
 @dataclass
 class Episodes:
     """Episodes by query; pure: nothing here reads a clock, and batches change nothing."""
 
-    streams: Mapping[str, Stream]
+    streams: KnownStreams
     areas: Areas
     slots: EpisodeSlots = field(default_factory=EpisodeSlots)
     _by_query: dict[str, QueryEpisodes] = field(default_factory=dict)
     _ended: list[EpisodeChange] = field(default_factory=list)
+    _revision: int = -1  # of the streams, by which the horizons are
 
     def begin(self, queries: Iterable[ActiveQuery]) -> None:
         """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
@@ -31,8 +32,9 @@ class Episodes:
         for id_, known in list(self._by_query.items()):
             if id_ not in wanted or not known.goes_on_with(wanted[id_]):
                 self._ended += self._by_query.pop(id_).ended()
+        is_declared_anew, self._revision = self._revision != self.streams.revision, self.streams.revision
         for active in wanted.values():
-            self._follow(active.query, active.activation_seq)
+            self._follow(active.query, active.activation_seq, is_declared_anew)
 
     def add(self, match: FusedMatch, revision: int) -> None:
         """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
@@ -54,11 +56,11 @@ class Episodes:
             episodes = self._by_query[slot.group.query]
             episodes.restore(slot.episode(episodes.rule), self._watermark_us(slot.group))
 
-    def _follow(self, query: Query, activation_seq: int) -> None:
+    def _follow(self, query: Query, activation_seq: int, is_declared_anew: bool) -> None:
         known = self._by_query.get(query.id)
-        if known is not None and known.query == query:
+        if known is not None and known.query == query and not is_declared_anew:
             return
-        horizon = horizon_us(query, self.streams)
+        horizon = horizon_us(query, self.streams.kept)
         if known is not None:
             known.follow(query, horizon)
         elif query.coalesce is not None:

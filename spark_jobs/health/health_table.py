@@ -104,6 +104,11 @@ class HealthTable:
         """Forget the codes of sensors: some have been freed."""
         self._of_codes[:] = NOBODY
 
+    def widen(self, streams: int) -> None:
+        """Make room for the codes of so many streams."""
+        self._streams = streams
+        self._of_codes = np.full((1, streams), NOBODY)
+
     def known_row(self, area: str, sensor: str, stream: str) -> int:
         """Return the row of a sensor's stream; `NOBODY` if it has none."""
         return self._row_of.get((area, sensor, stream), NOBODY)

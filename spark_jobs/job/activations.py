@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from msgspec import MsgspecError, Raw, Struct, msgpack
 from msgspec.json import Decoder, encode
 
+from services.common.stream_records import StreamRecordError, is_stream_key, stream_record
 from spark_jobs.core.control import QueryRecord
 from spark_jobs.records.kafka_records import InputRecord, OutputRecord
 
@@ -17,7 +18,7 @@ _LENGTH_BYTES = 4
 
 
 class ActivationRecord(Struct, kw_only=True):
-    """A change of a query, and the next offset of each partition of the shard when it was applied."""
+    """A change of a query or a stream, and the next offset of each partition of the shard when it was applied."""
 
     v: int = 1
     shard: int
@@ -73,7 +74,9 @@ class PushedOffsets:
 def _is_change(record: InputRecord) -> bool:
     """Whether a record of the queries topic says anything; what is unusable is a dead letter."""
     try:
+        if is_stream_key(record.key):
+            return bool(stream_record(record.key, record.value or b""))
         _change_decoder.decode(record.value or b"")
-    except (MsgspecError, UnicodeDecodeError):
+    except (MsgspecError, UnicodeDecodeError, StreamRecordError):
         return False
     return True

@@ -3,20 +3,19 @@
 The Java process holds it, because that is the one that writes the checkpoint: after SIGKILL of the Python process it
 lives on for a second, and a lock of the Python process would already be free.
 
-Spark takes the number of shards from the checkpoint without a word, and state judged under other declarations would
-give answers that belong to neither; so both are written down at the first start and compared at every later one.
+Spark takes the number of shards from the checkpoint without a word, so it is written down at the first start and
+compared at every later one. What streams were declared is part of the state itself.
 """
 
 import json
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coincide import Stream
 from spark_jobs.saving.state_format import FORMAT
 
 _POLL_S = 0.2
@@ -65,16 +64,11 @@ class Declared:
     """What a checkpoint is made for."""
 
     shards: int
-    streams: Mapping[str, Stream]
     state_format: int = FORMAT
 
     def to_json(self) -> dict[str, Any]:
         """Return what is written into the checkpoint."""
-        fields = ("name", "max_delay_s", "longest_template_s")
-        streams = {
-            name: {each: getattr(stream, each) for each in fields} for name, stream in sorted(self.streams.items())
-        }
-        return {"state_format": self.state_format, "shards": self.shards, "streams": streams}
+        return {"state_format": self.state_format, "shards": self.shards}
 
 
 def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
@@ -90,8 +84,6 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
     if identity.exists():
         written = _read(identity)
         _compare(folder, written, wanted)
-        if written["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
-            _write(identity, {**written, **wanted})
         return str(written["id"])
     if (folder / "offsets").exists():
         raise CheckpointError(f"{folder} is a checkpoint of another job: {IDENTITY_FILE} is missing in it")
@@ -130,18 +122,12 @@ def _compare(folder: Path, written: dict[str, Any], wanted: dict[str, Any]) -> N
         if written[name] != wanted[name]:
             was, now = written[name], wanted[name]
             raise CheckpointError(f"the checkpoint in {folder} was made with {name} {was}, not {now}: {_REBUILD}")
-    for stream, declaration in written["streams"].items():
-        if wanted["streams"].get(stream) != declaration:
-            raise CheckpointError(
-                f"the checkpoint in {folder} was made with stream {stream!r} declared as {declaration}, "
-                f"not {wanted['streams'].get(stream)}: {_REBUILD}"
-            )
 
 
 def _read(identity: Path) -> dict[str, Any]:
     try:
         written = json.loads(identity.read_text(encoding="utf-8"))
-        return {name: written[name] for name in ("id", "state_format", "shards", "streams")}
+        return {name: written[name] for name in ("id", "state_format", "shards")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{identity} cannot be read ({error!r}): {_REBUILD}") from error
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,6 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coincide import Stream
 from services.common.access.component_access import ComponentAccess
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.checkpoint import (
@@ -104,12 +103,10 @@ def _started(spark: SparkSession, start: Callable[[SparkSession], StreamingQuery
 class FusionJob:
     """One run of the job, from the start of Spark until ``stopping`` is set from outside."""
 
-    def __init__(
-        self, settings: FusionSettings, cores: CoreFactory, streams: Mapping[str, Stream], stopping: threading.Event
-    ) -> None:
+    def __init__(self, settings: FusionSettings, cores: CoreFactory, stopping: threading.Event) -> None:
         self._settings = settings
         self._cores = cores
-        self._declared = Declared(settings.shards, streams)
+        self._declared = Declared(settings.shards)
         self._stopping = stopping
         self._checkpoint_id: str | None = None
         self._liveliness = Liveliness(settings.stale_after_s)

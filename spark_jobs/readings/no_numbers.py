@@ -21,7 +21,7 @@ def no_number_letters(state: ShardState, new: EventColumns) -> Iterator[Refusal]
         row = seq - begin
         written = attributes_of(new.attributes[row]).get(name.removeprefix("attributes."), NULL)
         detail = f"{name} is {shown(written)}: a query over readings needs a number"
-        sensor, stream = state.areas.sensor_of(new.sensor[row]).name, list(state.streams)[new.stream[row]]
+        sensor, stream = state.areas.sensor_of(new.sensor[row]).name, state.streams.names[new.stream[row]]
         stamp = Stamp(sensor=sensor, stream=stream, template=state.templates.histogram(new.template[row]).id)
         shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), Raw(new.attributes[row])
         area, received_at_us = state.areas.area_of(new.area[row]).name, int(new.received_at_us[row])

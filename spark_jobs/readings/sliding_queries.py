@@ -1,13 +1,8 @@
 """SlidingQueries: the queries over readings that are in force, answered whenever the end of a window is past."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import partial
 
-import numpy as np
-
-from coincide import Stream
-from coincide.arrays.kinds import Int64Array
-from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
 from spark_jobs.core.control import ActiveReadings
@@ -16,6 +11,8 @@ from spark_jobs.readings.source import Choose, ReadingSource, SourceKey
 from spark_jobs.readings.window_records import AnswerWriter, WindowAnswer
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.known_streams import KnownStreams
+from spark_jobs.rows.on_time import OnTime
 
 
 def cheapest_by(costs: SlidingCosts) -> Choose:
@@ -30,12 +27,11 @@ class SlidingQueries:
     """Keeps the readings of all queries, coalesced by one scheme or the other.
 
     All of it can be made anew from the rows that are kept, and no answer depends on how it is kept: `choose` chooses
-    the scheme of each rule from what was measured. The streams are in the order of the stream codes.
+    the scheme of each rule from what was measured.
     """
 
-    def __init__(self, streams: Mapping[str, Stream], areas: Areas, choose: Choose = CHEAPEST) -> None:
+    def __init__(self, streams: KnownStreams, areas: Areas, choose: Choose = CHEAPEST) -> None:
         self._streams = streams
-        self._codes = {name: code for code, name in enumerate(streams)}
         self._areas = areas
         self._choose = choose
         self._sources: dict[SourceKey, ReadingSource] = {}
@@ -62,18 +58,19 @@ class SlidingQueries:
 
     def drop_before_windows(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Forget the readings that hold in no window to come; rows of them may be among those that are kept."""
+        now = OnTime.now(self._areas, self._streams)
         for key, source in self._sources.items():
             reach_us = max(active.query.reach_us for active in queries if SourceKey.of(active) == key)
             areas, _ = source.areas()
-            past_us = self._areas.watermark.state_us[areas] - self._streams[key.stream].max_delay_us
+            past_us = now.since_us(self._streams.codes[key.stream])[areas]
             source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
-    def answers(self, active: ActiveReadings, before_us: Int64Array) -> Iterator[WindowAnswer]:
-        """Answer the windows of a query that are past, the stream's delay behind, since `before_us`, area by area."""
+    def answers(self, active: ActiveReadings, before: OnTime) -> Iterator[WindowAnswer]:
+        """Answer the windows of a query before what is on time now that were not yet `before`, area by area."""
         source, query = self._source(active), active.query
-        (areas, latest_us), now_us = source.areas(), self._areas.watermark.state_us
-        before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
-        after_us, until_us = (us[areas] - self._streams[query.stream].max_delay_us for us in (before_us, now_us))
+        (areas, latest_us), now = source.areas(), OnTime.now(self._areas, self._streams)
+        stream, count = self._streams.codes[query.stream], len(now.watermark_us)
+        after_us, until_us = (each.since_us(stream, count)[areas] for each in (before, now))
         due = any_due(after_us, until_us, query.slide_us) & (latest_us + query.reach_us > after_us)
         in_time = zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True)
         named = ((self._areas.area_of(area).name, area, after, until) for area, after, until in in_time)
@@ -97,7 +94,7 @@ class SlidingQueries:
             wanted.setdefault(SourceKey.of(active), {})[active.query.rule] = None
         known = self._sources
         self._sources = {
-            key: known.get(key) or ReadingSource(key, self._codes[key.stream], self._areas) for key in wanted
+            key: known.get(key) or ReadingSource(key, self._streams.codes[key.stream], self._areas) for key in wanted
         }
         return wanted
 

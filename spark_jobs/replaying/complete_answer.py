@@ -162,4 +162,4 @@ def _codes(
     area, sensor, stream, template = names
     known = state.areas.area(area, 0)
     of_sensor = state.areas.sensor(known, sensor)
-    return known.code, of_sensor.code, state.stream_codes[stream], state.templates.add(templates[template])
+    return known.code, of_sensor.code, state.streams.codes[stream], state.templates.add(templates[template])

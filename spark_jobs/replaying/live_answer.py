@@ -13,11 +13,12 @@ from msgspec import MsgspecError, json
 
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
+from services.common.stream_records import is_stream_key
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.job.activations import ActivationRecord
 from spark_jobs.records.kafka_records import InputRecord, Output
 from spark_jobs.replaying.request import RunError
-from spark_jobs.replaying.topic_records import Offsets, TopicRecords, opened_topic
+from spark_jobs.replaying.topic_records import Offsets, TopicRecord, TopicRecords, opened_topic
 from spark_jobs.settings import HistorySettings
 
 _activation_decoder = json.Decoder(ActivationRecord)
@@ -81,17 +82,20 @@ class VersionedQuery:
 
 
 def read_history(id_: str, queries: TopicRecords, activations: TopicRecords) -> VersionedQuery | None:
-    """Return the history of a query, as far back as the topics go; None if they know none with this id."""
-    key = id_.encode()
-    values = {each.offset: each.value for each in queries.all(_go_on) if each.key == key and each.value is not None}
+    """Return the history of a query and of all streams, as far back as the topics go; None if they know no such query.
+
+    Streams change among the versions of the query, and its answers with them.
+    """
+    own = id_.encode()
+    values = {each.offset: (each.key, each.value) for each in queries.all(_go_on) if _is_of(own, each)}
     told: dict[int, dict[int, int]] = {}
     for each in activations.all(_go_on):
-        if each.key == key and each.value is not None:
-            activation = _activation_decoder.decode(each.value)
-            values[activation.control_offset] = bytes(activation.change)
+        if _is_of(own, each):
+            activation = _activation_decoder.decode(each.value or b"")
+            values[activation.control_offset] = each.key, bytes(activation.change)
             offsets = told.setdefault(activation.control_offset, {})
             offsets |= {int(number): offset for number, offset in activation.offsets.items()}
-    changes = [(InputRecord("queries", 0, offset, key, values[offset]), told.get(offset)) for offset in sorted(values)]
+    changes = [(InputRecord("queries", 0, offset, *values[offset]), told.get(offset)) for offset in sorted(values)]
     contents = [_content(record) for record, _ in changes]
     documents = [content["query"] for content in contents if "query" in content]
     if not documents:
@@ -99,6 +103,10 @@ def read_history(id_: str, queries: TopicRecords, activations: TopicRecords) -> 
     times_us = [int(content.get("changed_at_us") or 0) for content in contents]
     placed = [(record, us, offsets) for (record, offsets), us in zip(changes, times_us, strict=True)]
     return VersionedQuery(_query_of(documents[-1]), placed)
+
+
+def _is_of(own: bytes, record: TopicRecord) -> bool:
+    return record.value is not None and (record.key == own or is_stream_key(record.key))
 
 
 def query_history(id_: str, settings: HistorySettings) -> VersionedQuery | None:

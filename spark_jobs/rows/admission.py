@@ -8,8 +8,6 @@ import numpy as np
 from msgspec import Raw, json
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.joins.lateness import late_by_us
-from spark_jobs.core.query_retention import delays_us
 from spark_jobs.core.shard import ShardState
 from spark_jobs.health.health_table import NOBODY
 from spark_jobs.records.kafka_records import InputRecord, Refusal
@@ -20,6 +18,7 @@ from spark_jobs.rows.elements import refused_row
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.fields import FrameError
 from spark_jobs.rows.first_arrivals import ArrivedRows, first_arrivals
+from spark_jobs.rows.on_time import OnTime
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 
@@ -35,10 +34,12 @@ class RowAdmission:
     state: ShardState
     letters: list[tuple[int, int, Refusal]] = field(default_factory=list)
     silence: Silence = field(init=False)
+    on_time: OnTime = field(init=False)  # of what is declared, and as it was before the batch
     _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
 
     def __post_init__(self) -> None:
         self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
+        self.on_time = OnTime.now(self.state.areas, self.state.streams)
 
     def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:
         """Return what was accepted of records in (partition, offset) order; it is in the table already."""
@@ -109,7 +110,7 @@ class RowAdmission:
         watermark = self.state.areas.watermark
         received_at_us = batch.received_at_us[rows] - moved_us
         watermark_us = watermark.advance(batch.area[rows], latest_us - moved_us, received_at_us) + moved_us
-        how_late_us = late_by_us(watermark_us, latest_us, delays_us(self.state.streams)[batch.stream[rows]])
+        how_late_us = self.on_time.late_by_us(watermark_us, latest_us, batch.area[rows], batch.stream[rows])
         late = how_late_us > 0
         for row, by_us in zip(rows[late].tolist(), how_late_us[late].tolist(), strict=True):
             self._refuse(batch, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
@@ -139,10 +140,10 @@ class RowAdmission:
         """Return the rows whose id is new, and which of `rows` they are; `offset` is that of each frame."""
         state, stamp = self.state, batch.stamp[rows]
         batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), state.areas)
-        sensor, delays = batch.stamps.sensor[stamp], delays_us(state.streams)
-        stands_until_us = batch.latest_us[rows] + delays[batch.stream[rows]]
+        sensor = batch.stamps.sensor[stamp]
+        stands_until_us = self.on_time.stands_until_us(batch.latest_us[rows], batch.area[rows], batch.stream[rows])
         arrivals = ArrivedRows(_taken(batch.ids, rows), sensor, watermark_us, stands_until_us)
-        first = first_arrivals(arrivals, state.areas, state.table, delays, state.next_seq)
+        first = first_arrivals(arrivals, state.areas, state.table, self.on_time, state.next_seq)
         columns = rows[first.accepted], sensor[first.accepted], first.is_remembered
         new = self._columns(batch, *columns, offset)
         state.table.append(new)

@@ -110,6 +110,7 @@ class Areas:
         self.watermark = Watermark()
         self.times = AreaTimes()
         self.clocks: dict[int, PartitionClock] = {}
+        self.floors_us: dict[int, Int64Array] = {}  # see `OnTime`: by stream code, then by area code
         self._changed: dict[str, None] = {}
         self._forgotten: set[str] = set()
         self._codes: Codes[str] = Codes()
@@ -179,7 +180,26 @@ class Areas:
         del self._areas[self._codes.forget(area.name)]
         self.watermark.put(area.code, BEFORE_ALL_US)
         self.times.put(area.code, NOWHERE, BEFORE_ALL_US, NOT_SILENT_US)
+        for floor_us in self.floors_us.values():
+            floor_us[area.code : area.code + 1] = BEFORE_ALL_US
         self._forgotten.add(area.name)
+
+    def hold(self, stream: int, since_us: Int64Array) -> None:
+        """Let nothing that lies before `since_us`, by area code, be on time on a stream, whatever its delay will be."""
+        self.floors_us = {**self.floors_us, stream: since_us}
+        self._changed |= {area.name: None for area in self}
+
+    def let_go(self, stream: int) -> None:
+        """Take back what `hold` did to a stream."""
+        self.floors_us = {code: floor_us for code, floor_us in self.floors_us.items() if code != stream}
+
+    def put_floor(self, area: Area, stream: int, since_us: int) -> None:
+        """Set from when on detections of one area and stream are on time at least: as it was when it was saved."""
+        floor_us = self.floors_us.get(stream, np.empty(0, np.int64))
+        if area.code >= len(floor_us):
+            floor_us = np.append(floor_us, np.full(area.code + 1, BEFORE_ALL_US))
+        floor_us[area.code] = since_us
+        self.floors_us[stream] = floor_us
 
     def keep_sensors(self, used: CodeArray) -> bool:
         """Free the sensors whose codes are not used; return whether there are any."""

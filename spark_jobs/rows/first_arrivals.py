@@ -13,6 +13,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArra
 from coincide.arrays.order import group_starts, stable_order
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventTable
+from spark_jobs.rows.on_time import OnTime
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +40,11 @@ class FirstArrivals:
 
 
 def first_arrivals(
-    arrivals: ArrivedRows, areas: Areas, table: EventTable, delays_us: Int64Array, next_seq: int
+    arrivals: ArrivedRows, areas: Areas, table: EventTable, on_time: OnTime, next_seq: int
 ) -> FirstArrivals:
     """Let sensors remember the ids that are new to them.
 
-    If the first row that had an id would be late by now, another row takes it over. `delays_us` are by stream.
+    If the first row that had an id would be late by now, another row takes it over.
     """
     groups = list(_by_sensor(arrivals, areas))
     seqs = range(next_seq, next_seq + len(arrivals))
@@ -51,7 +52,7 @@ def first_arrivals(
     if not doubtful:
         every = np.arange(len(arrivals))
         return FirstArrivals(every, np.ones(len(every), np.bool_), every[:0], every[:0])
-    judge = _Judge(arrivals, table, delays_us)
+    judge = _Judge(arrivals, table, on_time)
     for group in doubtful:
         judge.judge(group)
     seq = next_seq + np.cumsum(judge.is_accepted) - 1
@@ -95,8 +96,8 @@ def _by_sensor(arrivals: ArrivedRows, areas: Areas) -> Iterator[_SensorRows]:
 class _Judge:
     """Tells the first rows from those that repeat them, row by row."""
 
-    def __init__(self, arrivals: ArrivedRows, table: EventTable, delays_us: Int64Array) -> None:
-        self._table, self._delays_us = table, delays_us
+    def __init__(self, arrivals: ArrivedRows, table: EventTable, on_time: OnTime) -> None:
+        self._table, self._on_time = table, on_time
         self._watermark_us = arrivals.watermark_us.tolist()
         self._stands_until_us = arrivals.stands_until_us.tolist()
         self.is_accepted = np.ones(len(arrivals), np.bool_)
@@ -128,7 +129,7 @@ class _Judge:
         """Return the first rows of the ids that the sensor remembers."""
         seq = {id_: group.remembered[id_] for id_ in group.ids if id_ in group.remembered}
         at, rows = self._table.positions(np.array([*seq.values()], np.int64)), self._table.columns
-        until_us = (rows.latest_us[at] + self._delays_us[rows.stream[at]]).tolist()
+        until_us = self._on_time.stands_until_us(rows.latest_us[at], rows.area[at], rows.stream[at]).tolist()
         return {id_: _First(number, us) for (id_, number), us in zip(seq.items(), until_us, strict=True)}
 
     def _forget(self, number: int) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import Raw, Struct, json
 
-from coincide import Stream
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.joins.retention import ROUNDING_US
 from spark_jobs.rows.event_table import Fault, VerifiedTemplates
 from spark_jobs.rows.fields import UNREADABLE, FrameError, Name, shown
+from spark_jobs.rows.known_streams import KnownStreams
 
 MOST_CACHED_BYTES = 4_194_304
 
@@ -86,9 +85,8 @@ class StampTables:
     What is remembered changes no answer. Its size is bounded by the bytes that it was read from.
     """
 
-    def __init__(self, streams: Mapping[str, Stream], templates: VerifiedTemplates) -> None:
-        self._streams = {name: code for code, name in enumerate(streams)}
-        self._longest_us = [stream.longest_template_us for stream in streams.values()]
+    def __init__(self, streams: KnownStreams, templates: VerifiedTemplates) -> None:
+        self._streams = streams
         self._templates = templates
         self._known: dict[_Key, StampTable] = {}
         self._known_bytes = 0
@@ -110,6 +108,10 @@ class StampTables:
         """Forget the codes of sensors: some have been freed."""
         for table in self._known.values():
             table.sensor[:] = NO_SENSOR
+
+    def forget_declarations(self) -> None:
+        """Forget what was read: a stream is declared otherwise now."""
+        self._known, self._known_bytes, self._kinds = {}, 0, {}
 
     def recode(self, new_code: CodeArray) -> None:
         """Follow new template codes by old code, and forget what names one that was forgotten (-1)."""
@@ -140,12 +142,13 @@ class StampTables:
     def _kind(self, stream: str, template: int) -> _Kind:
         known = self._kinds.get((stream, template))
         if known is None:
-            code, bounds_us, why = self._streams.get(stream, -1), (0, 0), BAD_TEMPLATE.get(template)
+            declared, bounds_us, why = self._streams.get(stream), (0, 0), BAD_TEMPLATE.get(template)
+            code = -1 if declared is None else self._streams.codes[stream]
             if template >= 0:
                 bounds_us = int(self._templates.earliest_us[template]), int(self._templates.latest_us[template])
-            if code < 0:
+            if declared is None:
                 why = UNKNOWN_STREAM
-            elif why is None and bounds_us[1] - bounds_us[0] > self._longest_us[code] + ROUNDING_US:
+            elif why is None and bounds_us[1] - bounds_us[0] > declared.longest_template_us + ROUNDING_US:
                 why = TOO_LONG
             known = code, template, *bounds_us, why
             if code >= 0:  # any number of others may be named

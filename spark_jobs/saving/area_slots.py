@@ -7,13 +7,14 @@ written is worked out again after a restart: see `Silence.settle`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from msgspec import Struct, msgpack
 
 from spark_jobs.core.limits import Limits
 from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.known_streams import KnownStreams
 from spark_jobs.rows.rates import DetectionRates, SavedRates
 from spark_jobs.saving.state_format import FORMAT, decode_state
 
@@ -32,6 +33,7 @@ class SavedArea(Struct, array_like=True, frozen=True):
     silent_since_us: int
     watermark_us: int
     rates: SavedRates | None
+    floors_us: dict[str, int]  # by stream, where its delay was raised and that still matters
 
 
 class AreaSlot(Struct, array_like=True, frozen=True):
@@ -55,7 +57,7 @@ class AreaSlots:
     """The slots that have areas; no slot has a forgotten one, which would come back with a restart."""
 
     areas: Areas
-    streams: Sequence[str]
+    streams: KnownStreams
     limits: Limits
     next: int = FIRST_NUMBER
     written: dict[int, bytes] = field(default_factory=dict)  # in this batch
@@ -87,13 +89,14 @@ class AreaSlots:
 
     def restore(self, slots: Iterable[AreaSlot]) -> None:
         """Take the areas of all slots, which come by number."""
-        codes = {stream: code for code, stream in enumerate(self.streams)}
         for slot in slots:
             for saved in slot.areas:
                 area = self.areas.area(saved.name, saved.since)
-                area.since, area.rates = saved.since, DetectionRates.restored(saved.rates, codes)
+                area.since, area.rates = saved.since, DetectionRates.restored(saved.rates, self.streams.codes)
                 self.areas.times.put(area.code, saved.partition, saved.last_received_us, saved.silent_since_us)
                 self.areas.watermark.put(area.code, saved.watermark_us)
+                for stream, since_us in saved.floors_us.items():
+                    self.areas.put_floor(area, self.streams.codes[stream], since_us)
             self._note(slot.number, [saved.name for saved in slot.areas])
 
     @property
@@ -142,5 +145,13 @@ class AreaSlots:
     def _saved(self, name: str) -> SavedArea:
         area = self.areas.area(name, 0)  # known
         partition, last_received_us, silent_since_us = self.areas.times.of(area.code)
-        watermark_us, rates = self.areas.watermark.us(area.code), area.rates.saved(self.streams)
-        return SavedArea(name, area.since, partition, last_received_us, silent_since_us, watermark_us, rates)
+        watermark_us, rates = self.areas.watermark.us(area.code), area.rates.saved(self.streams.names)
+        floors_us = self._floors_us(area.code, watermark_us)
+        times = partition, last_received_us, silent_since_us, watermark_us
+        return SavedArea(name, area.since, *times, rates, floors_us)
+
+    def _floors_us(self, area: int, watermark_us: int) -> dict[str, int]:
+        """Return from when on detections are on time, by stream, where that is not what its delay says."""
+        floors = [(stream, int(us[area])) for stream, us in self.areas.floors_us.items() if area < len(us)]
+        delays_us = self.streams.delays_us
+        return {self.streams.names[stream]: us for stream, us in floors if us > watermark_us - delays_us[stream]}

@@ -15,9 +15,10 @@ from spark_jobs.episodes.episode_slots import EpisodeSlot
 from spark_jobs.readings.source import Choose
 from spark_jobs.rows.areas import Silence
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.known_streams import KnownStream, KnownStreams
 from spark_jobs.saving.area_slots import AreaSlot
 from spark_jobs.saving.journal import Slot
-from spark_jobs.saving.state_format import FORMAT, Header, SavedQuery, StateError, number_of
+from spark_jobs.saving.state_format import FORMAT, Header, SavedQuery, SavedStream, StateError, number_of
 from spark_jobs.spells.spell_slots import SpellSlot
 
 
@@ -31,7 +32,8 @@ def header_of(state: ShardState) -> Header:
         first_seq=state.first_seq,
         swept_rows=state.swept_rows,
         swept_areas=state.swept_areas,
-        buffered=dict(zip(state.streams, state.buffered, strict=True)),
+        streams=[_saved_stream(known) for known in state.streams.all()],
+        buffered=state.buffered,
         live_slots=sorted(state.live_slots),
         next_episode_slot=state.episodes.slots.next,
         episode_slots=sorted(state.episodes.slots.live),
@@ -60,24 +62,17 @@ def restored_state(
 
     Rows that were dropped since their slot was written come back with it. They change nothing: they can match nothing
     that is not late, and the next sweep drops them again. A StateError says that a live slot is missing or cannot be
-    read, or that a query names a stream that is not declared any more.
+    read, or that the file of streams declares one otherwise that no record has declared.
     """
-    state = ShardState.empty(streams, limits, header.shard, choose)
+    state = ShardState.of(_known_streams(header.streams, streams), limits, header.shard, choose)
     state.next_seq, state.next_slot, state.first_seq = header.next_seq, header.next_slot, header.first_seq
     state.swept_rows, state.swept_areas = header.swept_rows, header.swept_areas
     state.totals = header.totals
-    state.buffered = [header.buffered.get(name, 0) for name in streams]
+    state.buffered = header.buffered + [0] * (len(state.streams) - len(header.buffered))
     state.control.offset, state.control.removed = header.control_offset, header.removed
     for saved in header.queries:
         query, *fields = astuple(saved)
-        active = in_force(query_from_json(json.decode(query)), *fields)
-        for stream in active.query.streams:
-            if stream not in streams:
-                raise StateError(
-                    f"query {active.query.id!r} is in force and names the stream {stream!r}, which is not declared "
-                    "any more: declare it, remove the query, then take the stream away"
-                )
-        state.control.put_in_force(active)
+        state.control.put_in_force(in_force(query_from_json(json.decode(query)), *fields))
     contents = {number_of(slot): slot for slot in slots}
     _restore_areas(state, header, contents)
     _restore_rows(state, _needed(contents, header.live_slots))
@@ -88,6 +83,37 @@ def restored_state(
     spells = [SpellSlot.decode(slot) for slot in _needed(contents, header.spell_slots)]
     state.spells.restore(state.control.spells.values(), spells, state.table.columns)
     return state
+
+
+def _saved_stream(known: KnownStream) -> SavedStream:
+    stream = known.declared
+    of_time = float(stream.max_delay_s), float(stream.longest_template_s)  # as it is read again
+    return SavedStream(stream.name, *of_time, known.version, float(known.longest_kept_s), known.is_removed)
+
+
+def _known_streams(saved: Iterable[SavedStream], declared: Mapping[str, Stream]) -> KnownStreams:
+    """Return the streams that were saved, and new ones of the file; StateError if the file has changed others."""
+    streams = KnownStreams({})
+    for each in saved:
+        stream = Stream(each.name, each.max_delay_s, each.longest_template_s)
+        if each.version == 0:
+            _refuse_other_declaration(stream, declared.get(each.name))
+        streams.put(KnownStream(stream, each.version, each.longest_kept_s, each.is_removed))
+    for name, stream in declared.items():
+        if streams.known(name) is None:
+            streams.put(KnownStream(stream, longest_kept_s=stream.longest_template_s))
+    return streams
+
+
+def _refuse_other_declaration(was: Stream, now: Stream | None) -> None:
+    fields = "max_delay_s", "longest_template_s"
+    if now is None or any(getattr(was, name) != getattr(now, name) for name in fields):
+        said = " and ".join(f"{name} {getattr(was, name):g}" for name in fields)
+        raise StateError(
+            f"the state was made with stream {was.name!r} declared with {said}, which the file of streams does not say "
+            f"any more: write that there again and change the stream with PUT or DELETE /v1/streams/{was.name}, "
+            "or start once with --rebuild to begin anew from the topics"
+        )
 
 
 def _restore_areas(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
@@ -128,7 +154,7 @@ def _rows_of(state: ShardState, slot: Slot) -> EventColumns:
     """Return the rows of a slot whose area and stream are still known."""
     areas = [state.areas.get(name) for name in slot.areas]
     since = np.array([area.since if area else state.next_seq for area in areas], np.int64)
-    streams = np.array([state.stream_codes.get(name, -1) for name in slot.streams], np.int32)
+    streams = np.array([state.streams.codes.get(name, -1) for name in slot.streams], np.int32)
     area_of_sensor = np.array([at for at, _ in slot.sensors], np.intp)
     sensor, template, stream = (np.frombuffer(codes, "<u2") for codes in (slot.sensor, slot.template, slot.stream))
     seq, area = np.frombuffer(slot.seq, "<i8").astype(np.int64), area_of_sensor[sensor]

@@ -12,7 +12,7 @@ from spark_jobs.core.control import SecondCount
 from spark_jobs.records.status import Suspension, Totals
 from spark_jobs.rows.areas import PartitionClock
 
-FORMAT = 9  # raise it with every change of Header, Slot or what they hold
+FORMAT = 10  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -53,6 +53,17 @@ def unusable_state(error: Exception) -> str | None:
     return said and said[1]
 
 
+class SavedStream(Struct, array_like=True, frozen=True):
+    """A stream that is known, and the version of the record that declared or removed it; 0: the file declared it."""
+
+    name: str
+    max_delay_s: float
+    longest_template_s: float
+    version: int
+    longest_kept_s: float
+    is_removed: bool
+
+
 class SavedQuery(Struct, array_like=True, frozen=True):
     """A query in force: its JSON, and the other fields of `QueryInForce`, in their order."""
 
@@ -77,7 +88,8 @@ class Header(Struct, array_like=True, frozen=True):
     first_seq: int
     swept_rows: int
     swept_areas: int
-    buffered: dict[str, int]
+    streams: list[SavedStream]  # by code
+    buffered: list[int]  # by code
     live_slots: list[int]
     next_episode_slot: int
     episode_slots: list[int]

@@ -51,7 +51,7 @@ class HeldReadings:
 
     def __init__(self, query: SpellQuery, stream: int, areas: Areas, templates: VerifiedTemplates) -> None:
         self._query = query
-        self._stream = stream
+        self.stream = stream
         self._areas = areas
         self._of_shard = templates
         self._clear()
@@ -67,7 +67,7 @@ class HeldReadings:
 
     def insert(self, rows: EventColumns, since: int, is_within: IsWithin) -> NewReadings:
         """Take the readings among rows, from sequence number `since` on."""
-        ours = np.flatnonzero((rows.stream == self._stream) & (rows.seq >= since))
+        ours = np.flatnonzero((rows.stream == self.stream) & (rows.seq >= since))
         readings, at, no_number = self._columns.read(rows, ours, self._areas)
         group = self._codes(rows.area[at], readings.group)
         new = readings.ts_us > self._last_settled_us(group)

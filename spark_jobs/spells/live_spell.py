@@ -63,11 +63,13 @@ class LiveSpell:
         grown = () if self.phase is Phase.OPEN else (self.end_us, self.count, self.revision)
         return self.phase, *grown
 
-    def at(self, watermark_us: Int64Array, delay_us: int) -> LiveSpell:
-        """Return it as it is when the watermarks, by area code, are there; final once nothing can change it."""
-        now_us = int(watermark_us[self.area])
-        phase = Phase.CLOSED if self.is_ended or self.over_us < now_us else Phase.OPEN
-        if self.over_us < now_us - delay_us:
+    def at(self, watermark_us: Int64Array, on_time_us: Int64Array) -> LiveSpell:
+        """Return it as it is when the watermarks are there, and what is on time is; final once nothing can change it.
+
+        Both are by area code.
+        """
+        phase = Phase.CLOSED if self.is_ended or self.over_us < watermark_us[self.area] else Phase.OPEN
+        if self.over_us < on_time_us[self.area]:
             phase = Phase.FINAL
         return self if phase is self.phase else replace(self, phase=phase)
 

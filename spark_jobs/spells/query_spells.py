@@ -13,6 +13,7 @@ from spark_jobs.core.control import ActiveSpells
 from spark_jobs.episodes.episode_records import EpisodeRecordMember
 from spark_jobs.episodes.live_episode import Phase
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.on_time import OnTime
 from spark_jobs.spells.held_readings import HeldReadings
 from spark_jobs.spells.live_spell import Entry, LiveSpell
 from spark_jobs.spells.spell_slots import SettledStretch
@@ -26,7 +27,6 @@ class QuerySpells:
 
     active: ActiveSpells
     held: HeldReadings
-    delay_us: int
     _live: dict[int, _OfGroup] = field(default_factory=dict)
     _touched: dict[int, int] = field(default_factory=dict)  # groups with new readings: their newest revision
 
@@ -41,32 +41,32 @@ class QuerySpells:
         self._touched |= dict(zip(new.groups.tolist(), new.revision.tolist(), strict=True))
         return new.no_number
 
-    def changes(self, before_us: Int64Array, now_us: Int64Array) -> Iterator[Entry]:
-        """Yield what has changed; the watermarks by area code were `before_us` when that was last asked."""
+    def changes(self, before: OnTime, now: OnTime) -> Iterator[Entry]:
+        """Yield what has changed; it was as `before` when that was last asked."""
         touched, self._touched = self._touched, {}
         groups = np.array(list(touched), np.int64)
-        found = self._found(groups, before_us, now_us)
+        found = self._found(groups, before, now)
         for group in found.keys() | (self._live.keys() & touched.keys()):
             yield from self._regrouped(group, touched[group], found.get(group, []))
-        yield from self._moved_on(now_us)
+        yield from self._moved_on(now)
 
-    def rebuild(self, saved: Iterable[SettledStretch], kept: EventColumns, watermark_us: Int64Array) -> None:
+    def rebuild(self, saved: Iterable[SettledStretch], kept: EventColumns, now: OnTime) -> None:
         """Go on from what was settled, and the rows that are kept; what was told follows from both."""
         self.held.restore(saved)
         self.held.insert(kept, self.active.activation_seq, self.active.is_within)
         self._touched = {}
-        self._live = self._all_live(watermark_us)
+        self._live = self._all_live(now)
 
-    def settle(self, watermark_us: Int64Array, evicted_us: Int64Array) -> Iterator[Entry]:
+    def settle(self, now: OnTime, evicted_us: Int64Array) -> Iterator[Entry]:
         """Keep one row of each group for what nothing can change any more, and for all up to `evicted_us`.
 
-        Both are by area code. Yield as final what is not known any more because it had to go.
+        That is by area code. Yield as final what is not known any more because it had to go.
         """
-        on_time_us = watermark_us - self.delay_us
+        on_time_us = now.since_us(self.held.stream)
         self.held.settle(np.maximum(on_time_us, evicted_us + 1), on_time_us)
         if (evicted_us < on_time_us).all():
             return
-        known, self._live = self._live, self._all_live(watermark_us)
+        known, self._live = self._live, self._all_live(now)
         for group, spells in known.items():
             for first, spell in spells.items():
                 if first not in self._live.get(group, {}):
@@ -88,16 +88,17 @@ class QuerySpells:
         for spell in self._live.pop(group).values():
             yield spell.ended().revised(self.active.version)
 
-    def _found(self, groups: Int64Array, before_us: Int64Array, now_us: Int64Array) -> dict[int, list[LiveSpell]]:
-        """Return the spells of some groups as they are now that were not final when the watermarks were before."""
-        held, rule = self.held, self.active.query.rule
+    def _found(self, groups: Int64Array, before: OnTime, now: OnTime) -> dict[int, list[LiveSpell]]:
+        """Return the spells of some groups as they are now that were not final before."""
+        held, rule, areas = self.held, self.active.query.rule, len(now.watermark_us)
+        on_time_us = now.since_us(held.stream)
         concerned = held.stretches.take(np.isin(held.stretches.group, groups))
         spells = concerned.runs(rule, held.templates)
         over_us = np.where(spells.is_ended, spells.end_us, spells.runs.last_us + rule.run.hold_us)
-        final_us = before_us[held.areas_of(spells.runs.group)] - self.delay_us
+        final_us = before.since_us(held.stream, areas)[held.areas_of(spells.runs.group)]
         found: dict[int, list[LiveSpell]] = {}
         for at in np.flatnonzero(spells.counts(rule) & (over_us >= final_us)).tolist():
-            spell = self._spell(spells, at, int(over_us[at])).at(now_us, self.delay_us)
+            spell = self._spell(spells, at, int(over_us[at])).at(now.watermark_us, on_time_us)
             found.setdefault(int(spells.runs.group[at]), []).append(spell)
         return found
 
@@ -123,8 +124,8 @@ class QuerySpells:
             value=self.held.value(runs.first_value[at]),
         )
 
-    def _all_live(self, watermark_us: Int64Array) -> dict[int, _OfGroup]:
-        found = self._found(np.unique(self.held.stretches.group), watermark_us, watermark_us)
+    def _all_live(self, now: OnTime) -> dict[int, _OfGroup]:
+        found = self._found(np.unique(self.held.stretches.group), now, now)
         return {group: _by_first(spells) for group, spells in found.items()}
 
     def _regrouped(self, group: int, revision: int, now: Sequence[LiveSpell]) -> Iterator[Entry]:
@@ -140,10 +141,11 @@ class QuerySpells:
         if left := _by_first(now):
             self._live[group] = left
 
-    def _moved_on(self, now_us: Int64Array) -> Iterator[Entry]:
+    def _moved_on(self, now: OnTime) -> Iterator[Entry]:
         """Tell of the spells that time has gone past, and let go of those that are final."""
+        on_time_us = now.since_us(self.held.stream)
         for group, spells in list(self._live.items()):
-            moved = [spell.at(now_us, self.delay_us) for spell in spells.values()]
+            moved = [spell.at(now.watermark_us, on_time_us) for spell in spells.values()]
             changed = [spell for spell in moved if spell is not spells[spell.first]]
             if not changed:
                 continue

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from coincide import Stream
-from coincide.arrays.kinds import Int64Array
 from coincide.joins.lateness import BEFORE_ALL_US
 from spark_jobs.core.control import ActiveSpells
 from spark_jobs.readings.reading_columns import NoNumbers
 from spark_jobs.rows.areas import Area, Areas
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
+from spark_jobs.rows.known_streams import KnownStreams
+from spark_jobs.rows.on_time import OnTime
 from spark_jobs.spells.held_readings import HeldReadings
 from spark_jobs.spells.live_spell import Entry, SpellChange
 from spark_jobs.spells.query_spells import QuerySpells
@@ -22,11 +22,8 @@ from spark_jobs.spells.spell_slots import SpellSlot, SpellSlots
 class ShardSpells:
     """Spells by query; pure: nothing here reads a clock, and batches change nothing."""
 
-    def __init__(
-        self, streams: Mapping[str, Stream], areas: Areas, templates: VerifiedTemplates, slots: SpellSlots
-    ) -> None:
+    def __init__(self, streams: KnownStreams, areas: Areas, templates: VerifiedTemplates, slots: SpellSlots) -> None:
         self._streams = streams
-        self._codes = {name: code for code, name in enumerate(streams)}
         self._areas = areas
         self._templates = templates
         self.slots = slots
@@ -57,29 +54,26 @@ class ShardSpells:
             refused.update((seq, each.active.query.value) for seq in new.seq[each.insert(new)].tolist())
         return refused
 
-    def changes(self, id_: str, before_us: Int64Array) -> list[SpellChange]:
-        """Return what has changed of a query's spells since the watermarks were `before_us`, by group and start."""
-        known, now_us = self._by_query.get(id_), self._areas.watermark.state_us
-        if known is None:
-            return []
-        before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
-        return _in_order(known.changes(before_us, now_us))
+    def changes(self, id_: str, before: OnTime) -> list[SpellChange]:
+        """Return what has changed of a query's spells since it was as `before`, by group and start."""
+        known = self._by_query.get(id_)
+        return [] if known is None else _in_order(known.changes(before, self._now()))
 
     def settle(self, kept: EventColumns, evicted: EventColumns) -> list[SpellChange]:
         """Keep one row for the readings that nothing can change any more, and for those that have to go.
 
         Return as final what is not known any more because of these.
         """
-        now_us, entries = self._areas.watermark.state_us, list[Entry]()
+        now, entries = self._now(), list[Entry]()
         for id_, known in self._by_query.items():
-            evicted_us = np.full(len(now_us), BEFORE_ALL_US)
-            gone = evicted.stream == self._codes[known.active.query.stream]
+            evicted_us = np.full(len(now.watermark_us), BEFORE_ALL_US)
+            gone = evicted.stream == known.held.stream
             np.maximum.at(evicted_us, evicted.area[gone], evicted.latest_us[gone])
-            entries += known.settle(now_us, evicted_us)
+            entries += known.settle(now, evicted_us)
             self.slots.write(id_, known.held.saved())
             known.active.forget_limits(int(kept.seq[0]) if len(kept) else None)
             if known.held.has_spare_codes:
-                known.rebuild(known.held.saved(), kept, now_us)
+                known.rebuild(known.held.saved(), kept, now)
         return _in_order(entries)
 
     def forget(self, areas: Sequence[Area]) -> list[SpellChange]:
@@ -95,12 +89,14 @@ class ShardSpells:
         self.slots.restore(slots)
         self.begin(queries)
         for id_, known in self._by_query.items():
-            known.rebuild(self.slots.settled(id_), kept, self._areas.watermark.state_us)
+            known.rebuild(self.slots.settled(id_), kept, self._now())
 
     def _begun(self, active: ActiveSpells) -> QuerySpells:
-        stream = active.query.stream
-        held = HeldReadings(active.query, self._codes[stream], self._areas, self._templates)
-        return QuerySpells(active, held, self._streams[stream].max_delay_us)
+        stream = self._streams.codes[active.query.stream]
+        return QuerySpells(active, HeldReadings(active.query, stream, self._areas, self._templates))
+
+    def _now(self) -> OnTime:
+        return OnTime.now(self._areas, self._streams)
 
 
 def _in_order(entries: Iterable[Entry]) -> list[SpellChange]:

@@ -34,17 +34,44 @@ class SlowFusion:
     late: list[tuple[str, str, int]] = field(default_factory=list)
     duplicates: int = 0
     conflicts: int = 0
+    floors_us: dict[tuple[str, str], int] = field(default_factory=dict)  # by area and stream: late for ever before it
+    begun: dict[str, int] = field(default_factory=dict)  # by stream: how many rows there were when it was removed
 
     def push(self, records: list[InputRecord]) -> None:
         for record in sorted(records, key=lambda record: (record.topic != "queries", record.partition, record.offset)):
-            if record.topic == "queries":
+            if (record.key or b"").startswith(b"stream/"):
+                self._declare(json.loads(record.value or b""))
+            elif record.topic == "queries":
                 self._control(json.loads(record.value or b""))
             else:
                 self._detections(json.loads(record.value or b""), record.partition)
 
+    def _declare(self, change: dict[str, Any]) -> None:
+        name, key = change["stream"], f"stream/{change['stream']}"
+        if change["version"] <= self.versions.get(key, 0):
+            return
+        if change.get("removed"):
+            if any(name in query.streams() for query in self.queries.values()):
+                return
+            self.streams.pop(name, None)
+            self.begun[name] = len(self.rows)
+            self.floors_us = {known: us for known, us in self.floors_us.items() if known[1] != name}
+        else:
+            new = Stream(name, change["max_delay_s"], change["longest_template_s"])
+            if name in self.streams:
+                for area, now_us in self.watermark_us.items():
+                    was_us = self._on_time_us(area, name, now_us)
+                    self.floors_us[area, name] = was_us
+            self.streams[name] = new
+        self.versions[key] = change["version"]
+
     def _control(self, change: dict[str, Any]) -> None:
         if change["version"] <= self.versions.get(change["id"], 0):
             return
+        if not change.get("removed"):
+            wanted = SlowQuery.of(change["query"], 1, 0, paused=False)
+            if not wanted.streams() <= self.streams.keys():
+                return
         self.versions[change["id"]] = change["version"]
         if change.get("removed"):
             self.queries.pop(change["id"], None)
@@ -63,6 +90,9 @@ class SlowFusion:
             self.clock.frame(content["area"], partition, content["received_at_us"])
             for fields in rows_of(content):
                 template = Histogram.from_json(content["templates"][fields["template"]])
+                declared = self.streams.get(fields["stream"])
+                if declared is None or template.length_s > declared.longest_template_s:
+                    continue
                 self._row(SlowRow(len(self.rows), content["area"], fields, template), content["received_at_us"])
 
     def _row(self, row: SlowRow, received_at_us: int) -> None:
@@ -72,7 +102,8 @@ class SlowFusion:
         if late_by_us > 0:
             self.late.append((*row.name, late_by_us))
             return
-        known = [other for other in self.rows if other.area == row.area and other.name == row.name]
+        alike = [other for other in self.rows if other.area == row.area and other.name == row.name]
+        known = [other for other in alike if other.number >= self.begun.get(other.fields["stream"], 0)]
         if known and self._late_by_us(known[-1], now_us) <= 0:
             same = known[-1].fields == row.fields
             self.duplicates += same
@@ -103,4 +134,8 @@ class SlowFusion:
         return None
 
     def _late_by_us(self, row: SlowRow, now_us: int) -> int:
-        return int(now_us - self.streams[row.fields["stream"]].max_delay_us - row.latest_us)
+        return int(self._on_time_us(row.area, row.fields["stream"], now_us) - row.latest_us)
+
+    def _on_time_us(self, area: str, stream: str, now_us: int) -> int:
+        bound_us = now_us - self.streams[stream].max_delay_us
+        return max(bound_us, self.floors_us.get((area, stream), bound_us))

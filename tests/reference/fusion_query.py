@@ -97,6 +97,9 @@ class SlowQuery:
         edges = sorted((edge.scope() for edge in self.edges), key=repr)
         return list(self.roles.items()), self.areas, edges, self.sensors, self.at_least, self.equal
 
+    def streams(self) -> set[str]:
+        return {played["stream"] for played in self.roles.values()}
+
     def may_play(self, row: SlowRow, role: str) -> bool:
         played, said = self.roles[role], row.fields["attributes"]
         return (

@@ -125,6 +125,22 @@ def removal(offset: int, name: str = "near", version: int = 2) -> InputRecord:
     return control(offset, {"v": 1, "id": name, "version": version, "removed": True, "changed_at_us": 0})
 
 
+def declaration(
+    offset: int, name: str, max_delay_s: float, longest_template_s: float = 8, version: int = 1
+) -> InputRecord:
+    """A stream that is declared, or declared otherwise."""
+    return _of_stream(offset, name, version, {"max_delay_s": max_delay_s, "longest_template_s": longest_template_s})
+
+
+def stream_removal(offset: int, name: str, version: int = 1) -> InputRecord:
+    return _of_stream(offset, name, version, {"removed": True})
+
+
+def _of_stream(offset: int, name: str, version: int, rest: dict[str, Any]) -> InputRecord:
+    content = {"v": 1, "stream": name, "version": version, "changed_at_us": 0, **rest}
+    return InputRecord("queries", 0, offset, f"stream/{name}".encode(), json.dumps(content).encode())
+
+
 def started(*records: InputRecord, streams: Mapping[str, Stream] = STREAMS, limits: Limits | None = None) -> FusionCore:
     """Return a core that has taken these records, if any, as one batch."""
     core = FusionCore(streams, limits or Limits(), 0)

@@ -12,7 +12,18 @@ from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.spark_jobs.inputs import STREAMS, Row, edge, frame, heartbeat, put, query_json, removal
+from tests.spark_jobs.inputs import (
+    STREAMS,
+    Row,
+    declaration,
+    edge,
+    frame,
+    heartbeat,
+    put,
+    query_json,
+    removal,
+    stream_removal,
+)
 
 THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=0, longest_template_s=8)}
 
@@ -70,12 +81,25 @@ def frames_in_order(draw: st.DrawFn, seconds: int = LONG_SECONDS) -> list[InputR
 
 
 @st.composite
+def stream_changes(draw: st.DrawFn, offset: int = 0, names: str = "ps") -> InputRecord:
+    """A stream with a longer or a shorter delay, that takes shorter templates only, or that is removed."""
+    name, version = draw(st.sampled_from(names)), draw(st.integers(1, 9))
+    if draw(st.integers(0, 4)) == 0:
+        return stream_removal(offset, name, version)
+    return declaration(
+        offset, name, draw(st.sampled_from([0, 5, 10, 20, 40, 90])), draw(st.sampled_from([8, 8, 4, 20])), version
+    )
+
+
+@st.composite
 def controls(draw: st.DrawFn) -> list[InputRecord]:
-    """Changes of queries: created, changed, paused, resumed, removed, replayed."""
+    """Changes of queries: created, changed, paused, resumed, removed, replayed; and of their streams."""
     made = []
-    for offset in range(draw(st.integers(0, 5))):
+    for offset in range(draw(st.integers(0, 6))):
         version = draw(st.integers(1, 6))
-        if draw(st.integers(0, 4)) == 0:
+        if draw(st.integers(0, 2)) == 0:
+            made.append(draw(stream_changes(offset)))
+        elif draw(st.integers(0, 4)) == 0:
             made.append(removal(offset, draw(st.sampled_from(["near", "far"])), version))
         else:
             made.append(put(offset, draw(queries), version, paused=draw(st.booleans())))

@@ -377,6 +377,6 @@ def test_slots_that_are_missing_or_damaged_and_streams_taken_away_are_refused() 
     ):
         with pytest.raises(StateError, match=sentence):
             FusionCore.restore(STREAMS, Limits(), 0, header, kept)
-    # nor can a stream that a query names be taken away
-    with pytest.raises(StateError, match="names the stream 's'"):
+    # nor can the file say something else of a stream that no record has declared
+    with pytest.raises(StateError, match="was made with stream 's' declared with max_delay_s 10"):
         FusionCore.restore({"p": STREAMS["p"]}, Limits(), 0, header, slots.values())

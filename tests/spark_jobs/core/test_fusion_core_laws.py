@@ -42,7 +42,7 @@ kinds = pytest.mark.parametrize("kind", [TWO_ROLES, MORE_ROLES], ids=["two roles
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whatever_happens_the_answers_are_those_of_the_definition(kind: Kind, data: st.DataObject) -> None:
-    core, slow = kind.core(), SlowFusion(kind.streams)
+    core, slow = kind.core(), SlowFusion(dict(kind.streams))
     for batch in data.draw(kind.runs):
         known, known_late = len(slow.matches), len(slow.late)
         output = core.push(batch)

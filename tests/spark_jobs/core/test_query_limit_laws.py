@@ -105,7 +105,7 @@ few = st.builds(
 @given(st.data())
 def test_whatever_happens_suspensions_and_answers_are_those_of_the_definition(kind: Kind, data: st.DataObject) -> None:
     limits = data.draw(few)
-    core, slow = started(streams=kind.streams, limits=limits), SlowFusion(kind.streams, limits)
+    core, slow = started(streams=kind.streams, limits=limits), SlowFusion(dict(kind.streams), limits)
     for batch in data.draw(kind.runs):
         known = len(slow.matches)
         output = core.push(batch)

@@ -1,20 +1,16 @@
 """The checkpoint: made once, and refused where it does not fit."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
-from coincide import Stream
 from spark_jobs.job.checkpoint import IDENTITY_FILE, CheckpointError, Declared, committed_offsets, open_checkpoint
 from spark_jobs.saving.state_format import FORMAT
 
-STREAMS = {"seismic": Stream("seismic", 120.0, 60.0)}
-DECLARED = Declared(shards=1, streams=STREAMS)
-
+DECLARED = Declared(shards=1)
 
 never_asked = Mock(side_effect=AssertionError("nobody may ask Kafka here"))
 
@@ -58,20 +54,11 @@ def test_a_rebuild_begins_anew(folder: Path) -> None:
     [
         (replace(DECLARED, shards=2), "was made with shards 1, not 2"),
         (replace(DECLARED, state_format=99), f"was made with state_format {FORMAT}, not 99"),
-        (Declared(1, {"seismic": Stream("seismic", 10.0, 60.0)}), "stream 'seismic' declared as .*120.0.*10.0"),
-        (Declared(1, {}), "stream 'seismic' declared as .* not None"),
     ],
 )
 def test_another_declaration_is_refused(folder: Path, declared: Declared, sentence: str) -> None:
     with pytest.raises(CheckpointError, match=sentence):
         reopen(folder, declared)
-
-
-def test_a_new_stream_is_taken_in_and_from_then_on_kept(folder: Path) -> None:
-    grown: Mapping[str, Stream] = {**STREAMS, "acoustic": Stream("acoustic")}
-    assert reopen(folder, Declared(1, grown)) == reopen(folder, Declared(1, grown))
-    with pytest.raises(CheckpointError, match="stream 'acoustic'"):
-        reopen(folder)
 
 
 def test_a_checkpoint_of_something_else_is_refused(folder: Path) -> None:
