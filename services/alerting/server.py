@@ -37,7 +37,8 @@ from services.alerting.store.expiry import Expiry, Room
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
-from services.common.compacted_topic import TopicFollower
+from services.common.compacted_topic import TopicFollower, TopicView
+from services.common.declared_streams import DeclaredStreams
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
 from services.common.sensor_health import TOPIC as HEALTH
@@ -49,12 +50,12 @@ GRACE_S = 5
 
 def build_app(settings: AlertingSettings) -> Guarded:
     """Return the application, which connects when it starts; a `SettingsError` or `ValueError` says what is wrong."""
-    streams = load_streams(settings.streams_path)
+    streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     queries = load_queries(settings.queries_path, streams)
     engine = open_engine(settings.database_url)
     metrics = Metrics(CollectorRegistry())
     access = ComponentAccess("alerting", settings, metrics.registry)
-    progress = Progress(settings.kafka_silence_s)
+    progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up)
     records = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
     changes = QueryChanges(
         engine,
@@ -66,9 +67,8 @@ def build_app(settings: AlertingSettings) -> Guarded:
         queries_max=settings.queries_max,
     )
     hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
-    kept_s = (settings.matches_kept_s, settings.dead_letters_kept_s)
     room = Room(settings.matches_most_rows, settings.matches_most_bytes)
-    expiry = Expiry(engine, metrics, kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
+    expiry = Expiry(engine, metrics, settings.kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
     seed = Seed(queries, records, engine)
 
     receivers = Receivers(load_receivers(settings.receivers_path))
@@ -86,7 +86,8 @@ def build_app(settings: AlertingSettings) -> Guarded:
         may_be_private=settings.receivers_may_be_private,
     )
     read = partial(create_consumer, settings.kafka_bootstrap)
-    followers = [TopicFollower(SENSORS, sensors, read), TopicFollower(f"coincide.{HEALTH}", heard, read)]
+    views: dict[str, TopicView] = {SENSORS: sensors, f"coincide.{HEALTH}": heard, TOPICS.queries: streams}
+    followers = [TopicFollower(topic, view, read) for topic, view in views.items()]
 
     def connect() -> KafkaSession:
         return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), settings.batch_records)

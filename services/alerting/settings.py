@@ -131,6 +131,11 @@ class AlertingSettings(ComponentSettings):
     )
 
     @property
+    def kept_s(self) -> tuple[float, float]:
+        """How long matches and dead letters are kept."""
+        return self.matches_kept_s, self.dead_letters_kept_s
+
+    @property
     def condition_limits(self) -> ConditionLimits:
         """From when on something is wrong with the system."""
         return ConditionLimits(self.line_stalled_s, self.dead_letters_per_minute, self.no_detections_s)

@@ -22,6 +22,7 @@ from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensor_changes_api import sensor_changes_router
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.stream_changes import StreamChanges
 from services.ingest.registry.streams_api import streams_router
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
@@ -55,7 +56,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         redoc_url=None,
     )
     app.include_router(recent_detections_router(recent))
-    app.include_router(streams_router(registry))
+    app.include_router(streams_router(StreamChanges(registry, publisher, audit, clock_us), settings))
     app.include_router(sensors_router(registry, clock_us))
     changes = SensorChanges(registry, publisher, audit, clock_us)
     app.include_router(sensor_bulk_router(changes, settings))
@@ -66,7 +67,8 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         checks = {
             "Kafka does not answer": kafka_answers(),
             "the producer is not connected": publisher.connected,
-            "the sensor registry has not been read yet": registry.caught_up,
+            "the sensor registry has not been read yet": registry.has_sensors,
+            "the streams have not been read yet": registry.streams.is_caught_up,
         }
         return [reason for reason, good in checks.items() if not good]
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.compacted_topic import TopicFollower
+from services.common.declared_streams import DeclaredStreams
 from services.common.kafka import create_consumer, create_producer, is_refused_everywhere
 from services.common.settings import load_streams
 from services.ingest.app import create_app
@@ -24,6 +25,7 @@ from services.ingest.registry.health_topic import HEALTH, HealthView
 from services.ingest.registry.proposals_topic import read_proposals
 from services.ingest.registry.sensors_topic import SENSORS, RegistryView
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.stream_changes import QUERIES
 from services.ingest.settings import IngestSettings
 
 LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost
@@ -33,7 +35,8 @@ def build_app(settings: IngestSettings) -> Guarded:
     """Return the application wired to Kafka; raises SettingsError when config/streams.yaml cannot be used."""
     metrics = IngestMetrics(CollectorRegistry())
     access = ComponentAccess("ingest", settings, metrics.registry)
-    registry = Registry(load_streams(settings.streams_path))
+    streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
+    registry = Registry(streams)
     timeout_ms = int(settings.kafka_timeout_s * 1000)
     connect = partial(
         create_producer,
@@ -49,11 +52,13 @@ def build_app(settings: IngestSettings) -> Guarded:
     publisher = KafkaPublisher(connect, metrics, *limits, is_gone=is_gone)
     read = partial(create_consumer, settings.kafka_bootstrap)
     follower = TopicFollower(SENSORS, RegistryView(registry, metrics), read)
+    streams_follower = TopicFollower(QUERIES, streams, read)
     health_follower = TopicFollower(HEALTH, HealthView(registry, metrics), read)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         publisher.start()
+        streams_follower.start()
         follower.start()
         access.start()
         health_follower.start()
@@ -71,6 +76,7 @@ def build_app(settings: IngestSettings) -> Guarded:
         await asyncio.to_thread(follower.stop)
         await asyncio.to_thread(access.stop)
         await asyncio.to_thread(health_follower.stop)
+        await asyncio.to_thread(streams_follower.stop)
 
     app = create_app(
         settings,

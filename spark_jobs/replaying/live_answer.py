@@ -6,14 +6,17 @@ nothing before it was still needed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec import MsgspecError, json
 
+from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
-from services.common.stream_records import is_stream_key
+from services.common.settings import Streams
+from services.common.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.job.activations import ActivationRecord
 from spark_jobs.records.kafka_records import InputRecord, Output
@@ -107,6 +110,23 @@ def read_history(id_: str, queries: TopicRecords, activations: TopicRecords) -> 
 
 def _is_of(own: bytes, record: TopicRecord) -> bool:
     return record.value is not None and (record.key == own or is_stream_key(record.key))
+
+
+def present_streams(file: Streams, settings: HistorySettings) -> Streams:
+    """Return the streams of the running system: those of the file, and what records have changed."""
+    declared: dict[str, Stream] = dict(file)
+    newest: dict[str, StreamRecord] = {}
+    with opened_topic("queries", settings) as queries:
+        for each in queries.all(_go_on):
+            if is_stream_key(each.key) and each.value is not None:
+                with suppress(StreamRecordError):
+                    change = stream_record(each.key, each.value)
+                    newest[change.stream] = change
+    for name, change in newest.items():
+        declared.pop(name, None)
+        if not change.removed:
+            declared[name] = change.declared()
+    return declared
 
 
 def query_history(id_: str, settings: HistorySettings) -> VersionedQuery | None:

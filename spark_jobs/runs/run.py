@@ -6,21 +6,21 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, BinaryIO
 
 from kafka.errors import KafkaError
 from msgspec.json import Decoder, decode
 
-from coincide import Stream
 from coincide.errors import CoincideError
 from coincide.queries import Query
-from services.common.settings import SettingsError, load_settings
+from services.common.settings import SettingsError, Streams, load_settings
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import Output
 from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.replaying.complete_run import CompleteRun
 from spark_jobs.replaying.hash_answers import refuse_more_matches
-from spark_jobs.replaying.live_answer import QueryChangeAt, in_force_from, query_history, replayed
+from spark_jobs.replaying.live_answer import QueryChangeAt, in_force_from, present_streams, query_history, replayed
 from spark_jobs.replaying.match_curves import (
     MatchColumns,
     MatchFigures,
@@ -42,7 +42,7 @@ class Run:
 
     request: RunRequest
     settings: HistorySettings
-    streams: Mapping[str, Stream]
+    streams: Streams  # of the file
     reporter: Reporter
 
     def execute(self) -> dict[str, Any]:
@@ -60,18 +60,31 @@ class Run:
 
     def _refuse_undeclared(self) -> None:
         for stream in self.request.query.streams:
-            if stream not in self.streams:
+            if stream not in self.streams and stream not in self._present:
                 raise RunError(f"query {self.request.query.id} names the stream {stream!r}, which is not declared")
 
+    @cached_property
+    def _present(self) -> Streams:
+        """What is declared now: by the file, and by records on the topic, which is asked only where it matters."""
+        try:
+            return present_streams(self.streams, self.settings)
+        except KafkaError:
+            if self.request.source == "topic":
+                raise
+            return self.streams  # an archive is read without Kafka, too
+
     def _complete(self) -> CompleteRun:
-        return CompleteRun(self.request, self.settings, self.streams, self.reporter)
+        """Return the run; a complete answer depends on no delay, so the file will do if it has the streams."""
+        is_in_file = all(stream in self.streams for stream in self.request.query.streams)
+        streams = self.streams if is_in_file else self._present
+        return CompleteRun(self.request, self.settings, streams, self.reporter)
 
     def _as_live(self) -> dict[str, Any]:
         request = self.request
         figures = MatchFigures(request.query.coalesce if isinstance(request.query, Query) else None)
         answer = _LiveFigures()
         fusion = load_settings(FusionSettings, self.settings.fusion_config, os.environ)
-        core = FusionCore(self.streams, fusion.limits, 0)
+        core = FusionCore(self.streams if request.follows_changes else self._present, fusion.limits, 0)
         with ExitStack() as stack:
             frames = stack.enter_context(opened_topic("detections", self.settings))
             out = stack.enter_context(self.reporter.folder.writing(MATCHES))

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafka import TopicPartition
 from sqlalchemy import Engine
@@ -16,6 +16,7 @@ from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.store.query_rows import greatest_version, replace_queries
 from services.common.record_publisher import RecordPublisher
+from services.common.stream_records import is_stream_key
 
 POLL_S = 0.25
 
@@ -23,7 +24,7 @@ POLL_S = 0.25
 def rebuild_queries(
     session: KafkaSession, partition: TopicPartition, engine: Engine, metrics: Metrics, stopping: threading.Event
 ) -> bool:
-    """Read the whole topic and make it the database's state of the queries; return whether it had any record.
+    """Read the whole topic and make it the database's state of the queries; return whether any record is of a query.
 
     It is read at every start: a compacted topic of some hundred queries takes milliseconds, and neither a database
     from another cluster nor one deleted by hand can then disagree with it.
@@ -34,7 +35,7 @@ def rebuild_queries(
     had_records = False
     while session.position(partition) < end and not stopping.is_set():
         records = session.poll(POLL_S)
-        had_records = had_records or bool(records)
+        had_records = had_records or any(not is_stream_key(record.key) for record in records)
         changes += sort_records(records, metrics).changes
     if not stopping.is_set():
         with engine.begin() as connection:
@@ -46,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 class Seed:
-    """The configured queries, to be published when the queries topic holds no record at all."""
+    """The configured queries, to be published when the queries topic holds no record of a query."""
 
     def __init__(self, queries: Sequence[AnyQuery], publisher: RecordPublisher, engine: Engine) -> None:
         self._left = list(queries)
@@ -72,8 +73,9 @@ class Seed:
 class Progress:
     """Whether Kafka answers, and how far topics of one partition were read into the database."""
 
-    def __init__(self, silence_s: float) -> None:
+    def __init__(self, silence_s: float, streams_are_known: Callable[[], bool] = lambda: True) -> None:
         self._silence_s = silence_s
+        self._streams_are_known = streams_are_known
         self._heard_at_s: float | None = None
         self._fault = "not connected yet"
         self._offsets: dict[str, int] = {}
@@ -96,7 +98,7 @@ class Progress:
         """Return why changes cannot be taken now; empty when they can."""
         if self._heard_at_s is None or time.monotonic() - self._heard_at_s > self._silence_s:
             return [f"Kafka cannot be used: {self._fault}"]
-        return [] if self._caught_up else ["the queries are still being read from Kafka"]
+        return [] if self._caught_up and self._streams_are_known() else ["the queries are still being read from Kafka"]
 
     def reached(self, topic: str, next_offset: int) -> None:
         """Wake everybody who waits for an offset below `next_offset`, the next to be read; on the event loop."""

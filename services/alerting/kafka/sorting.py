@@ -27,6 +27,7 @@ from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
 from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
+from services.common.stream_records import is_stream_key
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,8 @@ def _add_dead_letter(batch: Batch, record: ConsumerRecord) -> None:
 def _add_change(batch: Batch, record: ConsumerRecord) -> None:
     if record.value is None:
         return  # compaction's own marker; the removal itself came before it
+    if is_stream_key(record.key):
+        return  # `DeclaredStreams` takes it
     change = query_change_decoder.decode(record.value)
     if record.key not in (None, change.id.encode()):
         raise MalformedRecordError(f"the key is {record.key!r}, the id {change.id!r}")  # compaction goes by the key

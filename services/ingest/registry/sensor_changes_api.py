@@ -62,7 +62,7 @@ def sensor_changes_router(changes: SensorChanges, settings: IngestSettings) -> A
         "/{sensor_id}",
         summary="Create or replace a sensor",
         responses={201: {"model": SensorBody, "description": "Created"}, **PROBLEMS},
-        openapi_extra=_body(JSON),
+        openapi_extra=json_body(JSON),
     )
     async def put_sensor(
         sensor_id: SensorId, content: document, seen: IfMatch, who: Who, response: Response
@@ -74,7 +74,7 @@ def sensor_changes_router(changes: SensorChanges, settings: IngestSettings) -> A
         "/{sensor_id}",
         summary="Change parts of a sensor",
         responses={**MISSING, **PROBLEMS},
-        openapi_extra=_body(PATCH),
+        openapi_extra=json_body(PATCH),
     )
     async def patch_sensor(
         sensor_id: SensorId, content: document, seen: IfMatch, who: Who, response: Response
@@ -90,5 +90,6 @@ def sensor_changes_router(changes: SensorChanges, settings: IngestSettings) -> A
     return router
 
 
-def _body(kind: str) -> dict[str, Any]:
+def json_body(kind: str) -> dict[str, Any]:
+    """Return what OpenAPI says of a body that `JsonBody` reads."""
     return {"requestBody": {"required": True, "content": {kind: {"schema": {"type": "object"}}}}}

@@ -4,14 +4,17 @@ There may be 100,000 sensors, so that a sensor is no more than its stamps, and e
 """
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from coincide import Histogram
+from services.common.declared_streams import DeclaredStreams
 from services.common.sensor_health import HealthBoard
 from services.common.settings import Streams
 from services.ingest.registry.sensors import (
@@ -76,25 +79,53 @@ class Snapshot:
 
 
 class Registry:
-    """Holds the present snapshot, and what is heard of the sensors. One thread changes each, any may read both."""
+    """Holds the present snapshot, and what is heard of the sensors; any thread may read both."""
 
     def __init__(self, streams: Streams) -> None:
-        self.streams = streams
+        self.streams = streams if isinstance(streams, DeclaredStreams) else DeclaredStreams(streams)
+        self.streams.on_change = self._stamp_anew
         self.snapshot = Snapshot()
-        self.caught_up = False
         self.health = HealthBoard()
+        self.has_sensors = False  # whether all of them were read
+        self._one_change = Lock()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether sensors and streams were read, so that detections can be stamped."""
+        return self.has_sensors and self.streams.is_caught_up
+
+    def reporting(self) -> Counter[str]:
+        """Return how many sensors report each stream."""
+        return Counter(stamp.stream for stamps in self.snapshot.stamps.values() for stamp in stamps)
 
     def apply(self, changes: Mapping[str, Sensor | None]) -> None:
         """Replace, add or (None) remove sensors by id, all at once."""
         if changes:
-            before = self.snapshot
-            copy = Snapshot(dict(before.stamps), dict(before.particulars), dict(before.changes))
-            self.snapshot = self._changed(copy, [changes])
+            with self._one_change:
+                before = self.snapshot
+                copy = Snapshot(dict(before.stamps), dict(before.particulars), dict(before.changes))
+                self.snapshot = self._changed(copy, [changes])
 
     def replace(self, changes: Iterable[Mapping[str, Sensor | None]]) -> None:
         """Make what `changes` leave all the sensors there are; from now on the registry is caught up."""
-        self.snapshot = self._changed(Snapshot(), changes)
-        self.caught_up = True
+        with self._one_change:
+            self.snapshot = self._changed(Snapshot(), changes)
+        self.has_sensors = True
+
+    def _stamp_anew(self, streams: frozenset[str]) -> None:
+        """Judge the templates of these streams again: they are declared otherwise now."""
+        with self._one_change:
+            before = self.snapshot
+            stamps = {
+                id_: tuple(self._judged(stamp) if stamp.stream in streams else stamp for stamp in each)
+                for id_, each in before.stamps.items()
+            }
+            self.snapshot = Snapshot(stamps, before.particulars, before.changes)
+
+    def _judged(self, stamp: StreamStamp) -> StreamStamp:
+        unfit = self._unfit(stamp.stream, stamp.template.histogram)
+        both_fit = unfit is None and stamp.unfit is None
+        return stamp if both_fit else StreamStamp(stamp.area, stamp.sensor, stamp.stream, stamp.template, unfit)
 
     def _changed(self, snapshot: Snapshot, changes: Iterable[Mapping[str, Sensor | None]]) -> Snapshot:
         """Return a snapshot that nobody else has yet, changed."""

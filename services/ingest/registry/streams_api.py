@@ -1,13 +1,24 @@
-"""GET /v1/streams: the declared streams, and how many sensors report each."""
+"""GET, PUT, PATCH and DELETE /v1/streams: what is declared, who uses it, and changes while the system runs."""
 
-from collections import Counter
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+import yaml
+from fastapi import APIRouter, Depends, Path, Response
 from pydantic import BaseModel, Field
 
-from coincide import Stream
+from services.common.access.who import Who
+from services.common.preconditions import IfMatch, entity_tag
 from services.common.problem import Problem
+from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
+from services.ingest.registry.sensors_api import YAML
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.stream_changes import StreamChanges, merged, removed, replaced
+from services.ingest.settings import IngestSettings
+
+StreamName = Annotated[str, Path(max_length=100)]
+MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such stream"}}
+IN_USE: dict[int | str, dict[str, Any]] = {409: {"description": "A query reads it, a sensor reports it, or too many"}}
+_OF_STREAMS: dict[int | str, dict[str, Any]] = {422: {"description": "The stream is not usable"}}
 
 
 class StreamBody(BaseModel):
@@ -17,6 +28,10 @@ class StreamBody(BaseModel):
     max_delay_s: float = Field(description="how late a detection may come, behind its area, and still be compared")
     longest_template_s: float = Field(description="the longest template that a sensor of it may have")
     sensors: int = Field(description="how many sensors report it")
+    queries: list[str] = Field(description="the queries that read it")
+    version: int = Field(description="how often it was changed; the ETag. 0: it is as the file of streams says")
+    changed_at_us: int | None = None
+    changed_by: str | None = None
 
 
 class StreamList(BaseModel):
@@ -25,29 +40,97 @@ class StreamList(BaseModel):
     items: list[StreamBody]
 
 
-def streams_router(registry: Registry) -> APIRouter:
-    """Return the routes that show streams."""
-    router = APIRouter(prefix="/v1/streams", tags=["streams"])
+def streams_router(changes: StreamChanges, settings: IngestSettings) -> APIRouter:
+    """Return the routes that show and change streams."""
+    router, registry = APIRouter(prefix="/v1/streams", tags=["streams"]), changes.registry
+    _add_reading(router, registry)
+    document = Annotated[Any, Depends(JsonBody(settings))]
 
-    @router.get("", summary="Every stream")
-    def list_streams() -> StreamList:
-        reporting = _reporting(registry)
-        return StreamList(items=[_shown(registry.streams[name], reporting[name]) for name in sorted(registry.streams)])
+    def shown(name: str, response: Response, status: int = 200) -> StreamBody:
+        body = _shown(registry, name)
+        response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
+        return body
 
-    @router.get("/{name}", summary="One stream", responses={404: {"description": "No such stream"}})
-    def show_stream(name: str) -> StreamBody:
-        stream = registry.streams.get(name)
-        if stream is None:
-            raise Problem(404, f"no stream {name[:100]!r} is declared: one of {', '.join(sorted(registry.streams))}")
-        return _shown(stream, _reporting(registry)[name])
+    @router.put(
+        "/{name}",
+        summary="Declare a stream, or declare it otherwise",
+        responses={201: {"model": StreamBody, "description": "Created"}, **IN_USE, **PROBLEMS, **_OF_STREAMS},
+        openapi_extra=json_body(JSON),
+    )
+    async def put_stream(
+        name: StreamName, content: document, seen: IfMatch, who: Who, response: Response
+    ) -> StreamBody:
+        """Answer once Kafka has acknowledged it; detections posted from then on are judged by it."""
+        created = await changes.make(name, replaced(name, content), seen, who)
+        return shown(name, response, 201 if created else 200)
+
+    @router.patch(
+        "/{name}",
+        summary="Change parts of a stream",
+        responses={**MISSING, **PROBLEMS, **_OF_STREAMS},
+        openapi_extra=json_body(PATCH),
+    )
+    async def patch_stream(
+        name: StreamName, content: document, seen: IfMatch, who: Who, response: Response
+    ) -> StreamBody:
+        """Apply a JSON merge patch (RFC 7396)."""
+        await changes.make(name, merged(name, content), seen, who)
+        return shown(name, response)
+
+    @router.delete(
+        "/{name}",
+        status_code=204,
+        summary="Remove a stream",
+        responses={**MISSING, **IN_USE, **PROBLEMS, **_OF_STREAMS},
+    )
+    async def delete_stream(name: StreamName, seen: IfMatch, who: Who) -> None:
+        """Remove a stream that no query reads and no sensor reports; what fusion keeps of it is dropped."""
+        await changes.make(name, removed, seen, who)
 
     return router
 
 
-def _reporting(registry: Registry) -> Counter[str]:
-    return Counter(stamp.stream for stamps in registry.snapshot.stamps.values() for stamp in stamps)
+def _add_reading(router: APIRouter, registry: Registry) -> None:
+    @router.get(
+        "",
+        summary="Every stream",
+        response_model=StreamList,
+        responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
+    )
+    def list_streams(format: Literal["json", "yaml"] = "json") -> StreamList | Response:  # noqa: A002 - as for sensors
+        """Return all; `format=yaml` as config/streams.yaml is written."""
+        if format == "yaml":
+            return Response(_file(registry), media_type=YAML)
+        return StreamList(items=[_shown(registry, name) for name in sorted(registry.streams)])
+
+    @router.get("/{name}", summary="One stream", responses=MISSING)
+    def show_stream(name: StreamName, response: Response) -> StreamBody:
+        """Return one stream, and its ETag, which a change needs."""
+        body = _shown(registry, name)
+        response.headers["ETag"] = entity_tag(body.version)
+        return body
 
 
-def _shown(stream: Stream, sensors: int) -> StreamBody:
-    delay_s, longest_s = stream.max_delay_s, stream.longest_template_s
-    return StreamBody(name=stream.name, max_delay_s=delay_s, longest_template_s=longest_s, sensors=sensors)
+def _shown(registry: Registry, name: str) -> StreamBody:
+    streams = registry.streams
+    stream, record = streams.get(name), streams.record(name)
+    if stream is None:
+        raise Problem(404, f"no stream {name[:100]!r} is declared: one of {', '.join(sorted(streams))}")
+    return StreamBody(
+        name=name,
+        max_delay_s=stream.max_delay_s,
+        longest_template_s=stream.longest_template_s,
+        sensors=registry.reporting()[name],
+        queries=streams.readers(name),
+        version=streams.version(name),
+        changed_at_us=record and record.changed_at_us,
+        changed_by=record and record.changed_by,
+    )
+
+
+def _file(registry: Registry) -> str:
+    streams = {
+        name: {"max_delay_s": stream.max_delay_s, "longest_template_s": stream.longest_template_s}
+        for name, stream in sorted(registry.streams.items())
+    }
+    return yaml.safe_dump({"streams": streams}, sort_keys=False)

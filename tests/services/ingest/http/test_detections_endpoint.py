@@ -102,7 +102,7 @@ def test_a_busy_publisher_makes_503_and_nothing_is_counted_or_buried() -> None:
 
 def test_before_the_registry_is_read_no_sensor_is_called_unknown() -> None:
     ingest = Ingest()
-    ingest.registry.caught_up = False
+    ingest.registry.has_sensors = False
     assert ingest.post_items(detection()).status_code == 503
     assert not ingest.publisher.frames
 

@@ -146,5 +146,5 @@ def test_what_kafka_did_not_acknowledge_is_a_503_and_its_version_is_not_given_ag
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     line.acknowledged = True
     assert line.change("PUT", "buoy", BOUY).headers["etag"] == '"2"'
-    line.registry.caught_up = False
+    line.registry.has_sensors = False
     assert line.change("DELETE", "buoy", if_match="*").status_code == 503

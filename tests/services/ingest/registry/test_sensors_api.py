@@ -58,7 +58,7 @@ def test_readiness_says_what_is_missing_and_life_does_not_depend_on_it() -> None
     assert ingest.client.get("/readyz").status_code == 200
     ingest.kafka_answers = False
     ingest.publisher.connected = False
-    ingest.registry.caught_up = False
+    ingest.registry.has_sensors = False
     response = ingest.client.get("/readyz")
     assert response.status_code == 503
     assert response.json()["detail"].count(";") == 2
