@@ -25,6 +25,7 @@ from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
 from services.common.instants import system_clock_us
 from services.common.sensor_health import health_in
+from services.common.stream_records import StreamRecord
 from services.common.template_proposals import proposal_of
 from services.ingest.kafka.frames import heartbeat
 from services.ingest.registry.sensors import Particulars, Place, Sensor, SensorChange
@@ -216,6 +217,16 @@ def calibrated(errors_s: FloatArray) -> Calibration:
     learning = Learning(Window(10), present=present)
     [calibration] = calibrate({of: Errors(np.random.default_rng(1).permutation(errors_s), rows, rows, 0, 0)}, learning)
     return calibration
+
+
+def test_streams_are_declared_and_removed_as_agreed() -> None:
+    declared = StreamRecord(
+        v=1, stream="door", version=2, changed_at_us=NOON_US, changed_by="me", max_delay_s=0, longest_template_s=1
+    )
+    removed = StreamRecord(v=1, stream="door", version=3, removed=True)
+    assert [faults("queries", json.loads(each.to_record())) for each in (declared, removed)] == [[], []]
+    for wrong in ({"max_delay_s": -1}, {"removed": True}, {"stream": ""}, {"version": 0}):
+        assert faults("queries", {**json.loads(declared.to_record()), **wrong})
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -1,6 +1,7 @@
 """Blocks of the documents' pages, their Python sessions, run, and the mark of tests of real picks."""
 
 import doctest
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -22,3 +23,9 @@ def defined_by(page: str, path: Path, least: int) -> dict[str, Any]:
     assert len(test.examples) >= least
     assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
     return test.globs
+
+
+def first_streams(page: str) -> dict[str, Any]:
+    """Return the streams that the tutorial of the first network declares by a loop around one PUT."""
+    [(names, declared)] = re.findall(r"for stream in ([\w ]+); do.*?-d '(\{.*?\})'", page, re.DOTALL)
+    return {name: json.loads(declared) for name in names.split()}

@@ -16,7 +16,7 @@ from coincide.queries import query_from_json
 from docs.generate import ROOT
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
-from tests.docs.sessions import blocks, defined_by
+from tests.docs.sessions import defined_by, first_streams
 from tests.reference.frames import rows_of
 
 EXPLANATION = ROOT / "docs/explanation"
@@ -62,9 +62,9 @@ def test_there_are_commands_and_sessions() -> None:
 
 
 def test_the_first_network_is_accepted_and_has_the_probability_it_shows(tmp_path: Path) -> None:
-    streams_yaml, sensors_yaml = blocks(FIRST, "yaml")
-    for name, text in (("streams", streams_yaml), ("sensors", sensors_yaml)):
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "streams").write_text(json.dumps({"streams": first_streams(FIRST)}), encoding="utf-8")
+    [sensors_json] = re.findall(r"v1/sensors .*?-d '(\{.*?\})'", FIRST, re.DOTALL)
+    (tmp_path / "sensors").write_text(sensors_json, encoding="utf-8")
     sensors = load_sensors(tmp_path / "sensors", load_streams(tmp_path / "streams"))
     query = first_query()
     assert list(query["from"].values()) == ["door", "sound"]

@@ -1,5 +1,6 @@
 """The tutorial on learning shows what its commands write; the explanation shows what the study computes."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +13,7 @@ from docs.studies import learning
 from docs.studies.picks import load_picks
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
-from tests.docs.sessions import blocks, needs_data
+from tests.docs.sessions import blocks, first_streams, needs_data
 
 PAGE = (ROOT / "docs/tutorials/from-my-log-to-my-template.md").read_text(encoding="utf-8")
 EXPLAINED = (ROOT / "docs/explanation/learning.md").read_text(encoding="utf-8")
@@ -31,7 +32,7 @@ def test_the_commands_write_what_the_page_shows(
         assert table in err + out
         assert len(table.splitlines()) >= 2 or not table
     assert len(SHOWN) >= 2
-    (tmp_path / "streams.yaml").write_text(blocks(FIRST, "yaml")[0], encoding="utf-8")
+    (tmp_path / "streams.yaml").write_text(json.dumps({"streams": first_streams(FIRST)}), encoding="utf-8")
     written = load_sensors(tmp_path / "learnt.yaml", load_streams(tmp_path / "streams.yaml"))
     assert sorted(written) == ["hall-mic", "porch-mic"]
     shown, *_ = blocks(PAGE, "yaml")

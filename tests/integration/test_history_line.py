@@ -18,7 +18,7 @@ from deploy.local.machine import ROOT
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.fusion_process import QUERY, FusionProcess, fusion_job
 from tests.integration.topics import send
-from tests.spark_jobs.inputs import Row, frame, put
+from tests.spark_jobs.inputs import Row, declaration, frame, put
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
 
@@ -26,6 +26,7 @@ PREFIX = "past."
 TEMPLATES = {"seismic": Histogram.uniform(-1, 1), "acoustic": Histogram.normal(sigma_s=0.8, buckets=6)}
 AREAS = 5
 LATE_S = 600.0  # beyond max_delay_s of the declared streams
+DELAYS_S = [5.0, 400.0, 1.0, 30.0]  # of acoustic, while the job runs
 
 
 @dataclass
@@ -36,8 +37,8 @@ class Past:
     archive: ArchiveProcess
     folder: Path
     begun_us: int
-    accepted: int = 0
     posted: int = 0
+    late: int = 0
 
     def frames(self, seed: int, count: int = 300, late: int = 0) -> list[tuple[bytes, bytes]]:
         """Return detections of the last half minute, the newest of them late, in small frames."""
@@ -48,7 +49,6 @@ class Past:
             behind_s = LATE_S if nth >= count - late else 0.0
             sensor = f"{stream}-{int(rng.integers(AREAS))}"
             rows.append(Row(f"{seed}-{nth}", at_s - behind_s, TEMPLATES[stream], stream, sensor))
-        self.accepted += count - late
         self.posted += count
         by_area: dict[str, list[Row]] = {}
         for row in rows:
@@ -66,11 +66,18 @@ class Past:
     def post(self, seed: int, late: int = 0) -> None:
         """Post detections, and return when all are dealt with."""
         self.send(self.frames(seed, late=late))
-        self.wait_until_accepted()
+        self.wait_until_taken()
 
-    def wait_until_accepted(self) -> None:
-        name = "coincide_fusion_accepted_total"
-        self.fusion.until(lambda: self.fusion.metric(name) == self.accepted, 120)
+    def wait_until_taken(self) -> None:
+        """Return when fusion has judged all that was posted; `late` says of how many it found that they were late."""
+
+        def is_taken() -> bool:
+            names = ("coincide_fusion_accepted_total", "coincide_fusion_late_total")
+            accepted, late = (int(self.fusion.metric(name) or 0) for name in names)
+            self.late = late
+            return accepted + late == self.posted
+
+        self.fusion.until(is_taken, 120)
 
     def send_version(self, version: int, threshold: float, *, paused: bool = False) -> None:
         within = [{**QUERY["within"][0], "threshold": threshold}]  # type: ignore[index]
@@ -84,13 +91,19 @@ class Past:
         name = 'coincide_fusion_query_version{query="intruder"}'
         self.fusion.until(lambda: self.fusion.metric(name) == version, 120)
 
+    def send_delay(self, version: int, delay_s: float) -> None:
+        record = declaration(0, "acoustic", delay_s, 60, version)
+        send(self.fusion.bootstrap, PREFIX + "queries", [(record.key or b"", record.value or b"")])
+
     def change_while_posting(self, version: int, thresholds: list[float]) -> None:
-        """Post without a pause, and change the query in between, so that nobody knows which batch a change is in."""
+        """Post without a pause, and change query and stream in between: nobody knows which batch a change is in."""
         for nth, threshold in enumerate(thresholds):
             self.send(self.frames(1_000 * version + nth, 60))
             self.send_version(version + nth, threshold)
+            self.send(self.frames(1_000 * version + 300 + nth, 60))
+            self.send_delay(nth + 1, DELAYS_S[nth])
             self.send(self.frames(1_000 * version + 500 + nth, 60))
-        self.wait_until_accepted()
+        self.wait_until_taken()
 
     def history(self, *arguments: str) -> dict[str, Any]:
         settings = {
@@ -137,13 +150,13 @@ def past(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def test_as_live_says_what_the_live_job_said(past: Past) -> None:
-    """Thresholds have changed, the query was paused, some were late, and the job was killed."""
+    """Threshold and delay have changed, the query was paused, some were late, and the job was killed."""
     live = past.fusion.read_all("matches")
     assert {match["query_version"] for match in live} >= {1, 2, 4, 8}
     said = past.run("--as-live", "--source", "topic")
     compared = past.history("compare", said["run"])
     assert compared["counts"] == {"added": 0, "gone": 0, "changed": 0, "same": len({match["id"] for match in live})}
-    assert said["replayed"]["late"] == 50
+    assert said["replayed"]["late"] == past.late > 50
     lines = (Path(said["folder"]) / "matches.ndjson").read_text().splitlines()
     assert {line["id"]: line["query_version"] for line in map(json.loads, lines)} == {
         match["id"]: match["query_version"] for match in live

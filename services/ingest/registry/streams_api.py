@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import yaml
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 
 from services.common.access.who import Who
@@ -97,8 +97,12 @@ def _add_reading(router: APIRouter, registry: Registry) -> None:
         response_model=StreamList,
         responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
     )
-    def list_streams(format: Literal["json", "yaml"] = "json") -> StreamList | Response:  # noqa: A002 - as for sensors
-        """Return all; `format=yaml` as config/streams.yaml is written."""
+    def list_streams(
+        format: Annotated[  # noqa: A002 - as for sensors
+            Literal["json", "yaml"], Query(description="yaml: as config/streams.yaml declares them")
+        ] = "json",
+    ) -> StreamList | Response:
+        """Return all, by name."""
         if format == "yaml":
             return Response(_file(registry), media_type=YAML)
         return StreamList(items=[_shown(registry, name) for name in sorted(registry.streams)])

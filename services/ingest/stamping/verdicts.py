@@ -37,7 +37,7 @@ class Reason(StrEnum):
     OUT_OF_RANGE = "out_of_range", "an integer outside 64 bits"
     UNKNOWN_SENSOR = "unknown_sensor", "not registered (yet): a retry can help once it is", True
     NOT_PERMITTED = "not_permitted", "the key that was shown may not post for this sensor or its area"
-    UNKNOWN_STREAM = "unknown_stream", "a stream that config/streams.yaml does not declare"
+    UNKNOWN_STREAM = "unknown_stream", "a stream that is not declared (yet)", True
     WRONG_STREAM = "wrong_stream", "a declared stream that this sensor has no template for (yet)", True
     BAD_TIME = "bad_time", "a text that is not an RFC 3339 time with its offset"
     LOOKS_LIKE_SECONDS = "looks_like_seconds", "a number that, as microseconds, lies before 1980"

@@ -9,7 +9,7 @@ from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.live_answer import read_history
 from spark_jobs.replaying.topic_records import TopicRecord
-from tests.spark_jobs.inputs import put
+from tests.spark_jobs.inputs import declaration, put
 from tests.spark_jobs.replaying.test_answers import PAIR
 
 
@@ -51,6 +51,21 @@ def test_each_change_is_placed_where_all_shards_applied_it() -> None:
         (6, {0: 8, 1: 11}),
     ]
     assert [each.record.value for each in placed] == [first.value, second.value, third.value]
+
+
+def test_changes_of_streams_are_among_those_of_the_query() -> None:
+    def of_stream(offset: int, version: int) -> TopicRecord:
+        return TopicRecord(*declaration(offset, "p", 30, version=version)[1:])
+
+    first, early, other, late = change(0, 1, 0), of_stream(1, 1), change(2, 1, 0, "other"), of_stream(3, 2)
+    of_pair = history(Topic(first, other, late), Topic(activation(early, 0, {0: 5}), activation(late, 0, {0: 9})))
+    placed = of_pair.placed(Topic())
+    assert [(each.record.offset, each.record.key, each.offsets) for each in placed] == [
+        (0, b"pair", {0: 0}),
+        (1, b"stream/p", {0: 5}),  # compacted away since
+        (3, b"stream/p", {0: 9}),
+    ]
+    assert history(Topic(late), Topic(), "pair") is None
 
 
 def test_a_version_that_was_compacted_away_is_still_known() -> None:

@@ -87,7 +87,7 @@ def test_a_bad_item_is_refused_by_name_and_its_neighbours_go_on(reason: str, bad
     assert (refused["index"], refused["reason"], refused.get("field")) == (1, reason, field)
     assert refused["allowed"]
     assert refused["detail"]
-    assert refused["retryable"] is (reason in {"unknown_sensor", "wrong_stream", "in_the_future"})
+    assert refused["retryable"] is (reason in {"unknown_sensor", "wrong_stream", "unknown_stream", "in_the_future"})
     assert len(ingest.publisher.detections) == 2
     assert ingest.metric("coincide_ingest_detections_refused_total", reason=reason) == 1
     assert [letter["reason"] for _, letter in ingest.publisher.dead_letters] == [reason]
