@@ -19,7 +19,7 @@ from services.alerting.store import alert_rows
 from services.alerting.store.alert_rows import AlertFilter
 from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import with_member
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.pages import PageParameters, json_page
 from services.common.problem import Problem
 
@@ -136,7 +136,7 @@ def alerts_router(engine: Engine, settings: AlertingSettings, lists: Lists, acts
         responses=problems(404, 409, 422, 503),
         summary="Take over an alert",
     )
-    async def acknowledge(id: AlertId, said: AcknowledgementBody, who: Who) -> Response:  # noqa: A002
+    async def acknowledge(id: AlertId, said: AcknowledgementBody, who: Author) -> Response:  # noqa: A002
         """Answer once Kafka has it. Nobody is told again of an alert that was acknowledged unless it gets worse."""
         alert = decode_alert(await run_in_threadpool(_body, engine, id))
         if not alert.is_active:

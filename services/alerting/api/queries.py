@@ -37,7 +37,7 @@ from services.alerting.receivers.receiver import Receivers
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.caller import Caller
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.preconditions import IfMatch, Precondition, entity_tag
 from services.common.problem import Problem
 from services.common.settings import Streams
@@ -220,17 +220,17 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, arou
         openapi_extra=_body_of(QueryDocument),
         summary="Create or replace a query",
     )
-    async def put_query(id: Id, document: Body, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
+    async def put_query(id: Id, document: Body, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
         return await make_judged(id, edits.replacement(id, document, streams), precondition, who, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
-    async def patch_query(id: Id, patch: Body, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
+    async def patch_query(id: Id, patch: Body, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
         return await make_judged(id, edits.patched(id, patch, streams), precondition, who, response)
 
     @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
-    async def delete_query(id: Id, precondition: IfMatch, who: Who) -> None:  # noqa: A002
+    async def delete_query(id: Id, precondition: IfMatch, who: Author) -> None:  # noqa: A002
         """Remove it; its matches and its versions can still be read."""
         await changes.make(id, edits.removal(id), precondition, who)
 
@@ -239,19 +239,19 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, arou
         id: Id,  # noqa: A002
         body: Threshold,
         precondition: IfMatch,
-        who: Who,
+        who: Author,
         response: Response,
     ) -> QueryBody:
         """Change one threshold and nothing else: the query goes on, with what it has seen since its activation."""
         return await make_judged(id, _threshold_edit(id, body, streams), precondition, who, response)
 
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
-    async def pause_query(id: Id, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
+    async def pause_query(id: Id, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002
         """Emit no match until it is resumed; pairs completed meanwhile are never emitted."""
         return await make(id, edits.with_pause(id, True, streams), precondition, who, response)
 
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
-    async def resume_query(id: Id, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
+    async def resume_query(id: Id, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002
         """Let a paused or suspended query go on. A suspended one counts detections anew from there."""
         return await make(id, edits.with_pause(id, False, streams), precondition, who, response)
 

@@ -21,7 +21,7 @@ from services.alerting.receivers.sending import sender_of
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import delivery_rows
 from services.alerting.store.delivery_rows import Waiting
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.content_ids import content_id
 from services.common.pages import PageParameters, json_page
 from services.common.problem import Problem
@@ -122,7 +122,7 @@ def _add_changing(
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": RECEIVER_SCHEMA}}}},
         summary="Set a receiver",
     )
-    async def put_receiver(id: ReceiverId, document: Body, who: Who, response: Response) -> ReceiverBody:  # noqa: A002
+    async def put_receiver(id: ReceiverId, document: Body, who: Author, response: Response) -> ReceiverBody:  # noqa: A002
         """Answer once Kafka has it. One that stands in the file cannot be replaced."""
         receiver = receiver_from_json(id, document)
         known = receivers.get(id)
@@ -135,7 +135,7 @@ def _add_changing(
         return shown
 
     @router.delete("/{id}", status_code=204, responses=problems(404, 409, 422, 503), summary="Remove a receiver")
-    async def delete_receiver(id: ReceiverId, who: Who) -> None:  # noqa: A002
+    async def delete_receiver(id: ReceiverId, who: Author) -> None:  # noqa: A002
         """Tell it nothing more. What waited for it is given up."""
         receiver = _one(receivers, id)
         if receiver.is_declared:

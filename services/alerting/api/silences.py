@@ -13,7 +13,7 @@ from services.alerting.alerts.controls import Silence, read_silences
 from services.alerting.api.list_parameters import Instant
 from services.alerting.api.result_models import problems
 from services.alerting.settings import AlertingSettings
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.problem import Problem
 
 LONGEST_US = 366 * 86_400 * 1_000_000
@@ -92,7 +92,7 @@ def _add_reading(router: APIRouter, engine: Engine, acts: Acts) -> None:
 
 def _add_changing(router: APIRouter, engine: Engine, settings: AlertingSettings, acts: Acts) -> None:
     @router.post("", status_code=201, responses=problems(409, 422, 503), summary="Begin a silence")
-    async def post_silence(document: SilenceDocument, who: Who) -> SilenceBody:
+    async def post_silence(document: SilenceDocument, who: Author) -> SilenceBody:
         """Withhold matching alerts from every receiver. Those that still fire when it ends are told then."""
         now_us = acts.now_us()
         from_us = now_us if document.from_ is None else document.from_
@@ -103,7 +103,7 @@ def _add_changing(router: APIRouter, engine: Engine, settings: AlertingSettings,
         return _shown(silence, now_us)
 
     @router.delete("/{id}", status_code=204, responses=problems(404, 422, 503), summary="End a silence")
-    async def delete_silence(id: SilenceId, who: Who) -> None:  # noqa: A002
+    async def delete_silence(id: SilenceId, who: Author) -> None:  # noqa: A002
         """End it now, and keep it in the list. One that is past is forgotten."""
         await acts.end_silence(who, await run_in_threadpool(_one, engine, id))
 

@@ -42,6 +42,7 @@ class AuditedChange(Struct, frozen=True, kw_only=True):
     subject: str
     before: Any
     after: Any
+    why: str | None = None
 
 
 class AuditTrail:
@@ -73,6 +74,7 @@ class AuditTrail:
             subject=subject,
             before=before,
             after=after,
+            why=who.why,
         )
         try:
             self._publisher.publish(AUDIT, subject.encode(), msgspec.json.encode(change))

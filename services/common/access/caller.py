@@ -20,7 +20,7 @@ class Caller:
     """The id and name of the key that was shown, none where none is needed, and the address of the connection.
 
     `posts` says for which areas and sensors it may post detections; None for all of them. `scopes` are those of the
-    key; None where no key is needed, which lets it do everything.
+    key; None where no key is needed, which lets it do everything. `why` is what the caller gives as reason of a change.
     """
 
     key: str | None = None
@@ -28,6 +28,7 @@ class Caller:
     address: str | None = None
     posts: PostingRights | None = None
     scopes: tuple[KeyScope, ...] | None = None
+    why: str | None = None
 
 
 NOBODY = Caller(name="nobody")  # a change that no request asked for

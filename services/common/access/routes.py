@@ -25,7 +25,7 @@ from services.common.access.audit import AuditedChange
 from services.common.access.audit_topic import read_newest
 from services.common.access.component_access import ComponentAccess
 from services.common.access.key_scopes import KeyScope
-from services.common.access.who import Who
+from services.common.access.who import Author, Who
 from services.common.instants import system_clock_us
 from services.common.pages import PageParameters, decode_cursor, decode_name_cursor, encode_cursor, page_limit
 from services.common.problem import Problem
@@ -99,6 +99,7 @@ class ChangeBody(BaseModel):
     subject: str = Field(description="id of what was changed")
     before: Any = Field(description="what it was; null where it was made")
     after: Any = Field(description="what it is now; null where it was removed")
+    why: str | None = Field(description="why, as the caller said in Change-Reason; null where nothing was said")
 
 
 class CallerBody(BaseModel):
@@ -157,7 +158,7 @@ def keys_router(access: ComponentAccess) -> APIRouter:
         summary="Make a key",
         responses=AWAY,
     )
-    def make_key(wanted: WantedKey, who: Who, response: Response) -> MadeKey:
+    def make_key(wanted: WantedKey, who: Author, response: Response) -> MadeKey:
         """Return the key with its text, which nobody can show again. It is valid everywhere within 2 s."""
         key, text = new_key(wanted.model_dump(mode="json"), who.name, system_clock_us())
         _publish(access, key.id, msgspec.json.encode(key))
@@ -168,7 +169,7 @@ def keys_router(access: ComponentAccess) -> APIRouter:
         return MadeKey.model_validate({**key.shown(), "key": text})
 
     @router.delete("/{key_id}", status_code=204, summary="Revoke a key", responses={**AWAY, **MISSING})
-    def revoke_key(key_id: KeyId, who: Who) -> None:
+    def revoke_key(key_id: KeyId, who: Author) -> None:
         """Revoke it: it is refused everywhere within 2 s."""
         key = _existing(access, key_id)
         _publish(access, key.id, None)

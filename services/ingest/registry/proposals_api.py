@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from pydantic import BaseModel, Field
 
 from services.common.access.caller import Caller
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.preconditions import Precondition
 from services.common.problem import Problem
 from services.common.template_proposals import State, TemplateProposal
@@ -126,12 +126,12 @@ def proposals_router(proposals: Proposals) -> APIRouter:
         return ProposalPage(proposals=[_body(each) for each in rest[:limit]], next=more)
 
     @router.post("/{proposal_id}/accept", summary="Accept a learnt template", responses=DECIDED)
-    async def accept(proposal_id: Id, who: Who) -> ProposalBody:
+    async def accept(proposal_id: Id, who: Author) -> ProposalBody:
         """Give the template to its sensor: from now on its detections get it."""
         return _body(await proposals.decide(proposal_id, "accepted", who))
 
     @router.post("/{proposal_id}/reject", summary="Reject a learnt template", responses=DECIDED)
-    async def reject(proposal_id: Id, who: Who) -> ProposalBody:
+    async def reject(proposal_id: Id, who: Author) -> ProposalBody:
         """Leave the sensor as it is."""
         return _body(await proposals.decide(proposal_id, "rejected", who))
 

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.problem import Problem
 from services.ingest.registry.sensor_changes import SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensor_changes_api import JSON, JsonBody
@@ -75,7 +75,7 @@ def sensor_bulk_router(changes: SensorChanges, settings: IngestSettings) -> APIR
     )
     async def post_sensors(
         document: content,
-        who: Who,
+        who: Author,
         response: Response,
         overwrite: Annotated[bool, Query(description="Also replace sensors that are there and differ.")] = False,
     ) -> BulkBody:

@@ -7,7 +7,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 
 from services.common.access.caller import Caller
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.preconditions import IfMatch, Precondition, entity_tag
 from services.common.problem import Problem
 from services.ingest.http.request_limits import read_body
@@ -65,7 +65,7 @@ def sensor_changes_router(changes: SensorChanges, settings: IngestSettings) -> A
         openapi_extra=json_body(JSON),
     )
     async def put_sensor(
-        sensor_id: SensorId, content: document, seen: IfMatch, who: Who, response: Response
+        sensor_id: SensorId, content: document, seen: IfMatch, who: Author, response: Response
     ) -> SensorBody:
         """Answer once Kafka has acknowledged it and detections are stamped by it; replacing one needs If-Match."""
         return await change(response, sensor_id, replacement(sensor_id, content, changes.registry), seen, who)
@@ -77,13 +77,13 @@ def sensor_changes_router(changes: SensorChanges, settings: IngestSettings) -> A
         openapi_extra=json_body(PATCH),
     )
     async def patch_sensor(
-        sensor_id: SensorId, content: document, seen: IfMatch, who: Who, response: Response
+        sensor_id: SensorId, content: document, seen: IfMatch, who: Author, response: Response
     ) -> SensorBody:
         """Apply a JSON merge patch (RFC 7396); a template is a form, or the id of one in use."""
         return await change(response, sensor_id, patched(sensor_id, content, changes.registry), seen, who)
 
     @router.delete("/{sensor_id}", status_code=204, summary="Remove a sensor", responses={**MISSING, **PROBLEMS})
-    async def delete_sensor(sensor_id: SensorId, seen: IfMatch, who: Who) -> None:
+    async def delete_sensor(sensor_id: SensorId, seen: IfMatch, who: Author) -> None:
         """Remove it: its detections are refused from then on. What it reported before stays."""
         await changes.make(sensor_id, removal, seen, who)
 

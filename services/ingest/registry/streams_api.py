@@ -6,7 +6,7 @@ import yaml
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 
-from services.common.access.who import Who
+from services.common.access.who import Author
 from services.common.preconditions import IfMatch, entity_tag
 from services.common.problem import Problem
 from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
@@ -58,7 +58,7 @@ def streams_router(changes: StreamChanges, settings: IngestSettings) -> APIRoute
         openapi_extra=json_body(JSON),
     )
     async def put_stream(
-        name: StreamName, content: document, seen: IfMatch, who: Who, response: Response
+        name: StreamName, content: document, seen: IfMatch, who: Author, response: Response
     ) -> StreamBody:
         """Answer once Kafka has acknowledged it; detections posted from then on are judged by it."""
         created = await changes.make(name, replaced(name, content), seen, who)
@@ -71,7 +71,7 @@ def streams_router(changes: StreamChanges, settings: IngestSettings) -> APIRoute
         openapi_extra=json_body(PATCH),
     )
     async def patch_stream(
-        name: StreamName, content: document, seen: IfMatch, who: Who, response: Response
+        name: StreamName, content: document, seen: IfMatch, who: Author, response: Response
     ) -> StreamBody:
         """Apply a JSON merge patch (RFC 7396)."""
         await changes.make(name, merged(name, content), seen, who)
@@ -83,7 +83,7 @@ def streams_router(changes: StreamChanges, settings: IngestSettings) -> APIRoute
         summary="Remove a stream",
         responses={**MISSING, **IN_USE, **PROBLEMS, **_OF_STREAMS},
     )
-    async def delete_stream(name: StreamName, seen: IfMatch, who: Who) -> None:
+    async def delete_stream(name: StreamName, seen: IfMatch, who: Author) -> None:
         """Remove a stream that no query reads and no sensor reports; what fusion keeps of it is dropped."""
         await changes.make(name, removed, seen, who)
 

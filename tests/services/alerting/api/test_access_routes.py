@@ -90,6 +90,19 @@ def test_every_change_of_a_query_is_audited_and_no_change_is_none(api: Api) -> N
     assert told[0]["before"] is told[-1]["after"] is None
 
 
+def test_a_change_says_why_if_its_author_does(api: Api) -> None:
+    api.client.put("/v1/queries/q", json=QUERY).raise_for_status()
+    path, seen = "/v1/queries/q", {"If-Match": "*"}
+    for reason in ("fewer false alarms", "weniger Fehlalarme am Übergang", None):
+        headers = {b"If-Match": b"*"} | ({} if reason is None else {b"Change-Reason": reason.encode()})
+        threshold = 0.31 if reason is None else len(reason) / 100
+        api.client.patch(f"{path}/threshold", json={"threshold": threshold}, headers=headers).raise_for_status()
+    said = [change["why"] for change in api.records.changes]
+    assert said[-3:] == ["fewer false alarms", "weniger Fehlalarme am Übergang", None]
+    long = api.client.post(f"{path}/pause", headers={**seen, "Change-Reason": "x" * 501})
+    assert (long.status_code, "at most 500" in long.json()["detail"]) == (422, True)
+
+
 def test_a_change_stands_though_its_audit_record_is_lost(api: Api) -> None:
     api.records.is_away = True
     assert api.client.put("/v1/queries/q", json=QUERY).status_code == 201
