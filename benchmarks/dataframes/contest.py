@@ -23,6 +23,7 @@ CORES = 2
 SIZES = [Size(3_000_000), Size(3_000_000, 0.5)]
 GROWTH = [Size(1_000_000), Size(10_000_000), Size(100_000_000)]
 LARGE = 50_000_000  # measured once
+ON_WORKERS = Size(10_000_000)  # so that to begin and to end is little of it
 QUICK = [Size(100_000), Size(100_000, 0.5)]
 
 
@@ -69,12 +70,12 @@ def growing(options: Options) -> Iterator[Table]:
 
 def on_workers(options: Options) -> Iterator[Table]:
     """Yield how long we take with one worker and with two, each of one core, of a master of their own."""
-    size = QUICK[0] if options.quick else SIZES[0]
+    size = QUICK[0] if options.quick else ON_WORKERS
     with TemporaryDirectory(prefix="coincide-bench-") as folder:
         files = write_archive(Path(folder) / "archive", size)
         one, two = (_with_workers(workers, files, Path(folder), options.rounds_of(3)) for workers in (1, 2))
         rows = [[name, f"{one[name]:.2f}", f"{two[name]:.2f}", f"{one[name] / two[name]:.2f}"] for name in one]
-        title = f"2 x {size.detections:,} detections, workers of one core"
+        title = f"2 x {size.detections:,} detections, workers with a core of their own"
         yield Table(["", "one worker, wall s", "two workers, wall s", "one / two"], rows, title)
 
 
@@ -86,7 +87,10 @@ def _with_workers(workers: int, files: list[Path], folder: Path, rounds: int) ->
     conf = {"executor.memory": "2g", "executorEnv.PYTHONPATH": str(ROOT)}
     of_cluster = folder / f"workers-{workers}"
     of_cluster.mkdir()
-    with running_cluster(of_cluster, workers, "2500M") as cluster, local_session(cluster.url, "1g", **conf) as spark:
+    with (
+        running_cluster(of_cluster, workers, "2500M", own_cores=True) as cluster,
+        local_session(cluster.url, "1g", **conf) as spark,
+    ):
         ours = {name: maker for name, maker in makers(spark, CORES).items() if name.startswith("coincide")}
         for _ in range(2):  # nobody pays for the first ones
             _round(ours, files, folder)

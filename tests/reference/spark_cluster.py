@@ -17,9 +17,13 @@ SPARK_HOME = Path(pyspark.__file__).parent
 
 
 class Cluster:
-    """A standalone master and some workers of one core, all on 127.0.0.1."""
+    """A standalone master and some workers of one core, all on 127.0.0.1.
 
-    def __init__(self, folder: Path, workers: int = 2, memory: str = "1200M") -> None:
+    Spark counts tasks, not cores: a worker of one core runs one task at a time, whose Java and Python may use two. With
+    `own_cores` each worker has one core of the machine and no other.
+    """
+
+    def __init__(self, folder: Path, workers: int = 2, memory: str = "1200M", *, own_cores: bool = False) -> None:
         port, *web_ports = free_ports(2 + workers)
         self.folder = folder
         self.url = f"spark://127.0.0.1:{port}"
@@ -28,6 +32,8 @@ class Cluster:
             self._run(f"worker-{number}", "worker.Worker", "-c", "1", "-m", memory, self.url, web_port=web_port)
             for number, web_port in enumerate(web_ports[1:])
         ]
+        for core, worker in enumerate(self.workers if own_cores else []):
+            worker.cpu_affinity([core])  # what it starts inherits it
 
     def _run(self, name: str, class_name: str, *arguments: str, web_port: int) -> psutil.Popen:
         work = self.folder / name
@@ -50,9 +56,11 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path, workers: int = 2, memory: str = "1200M") -> Iterator[Cluster]:
+def running_cluster(
+    folder: Path, workers: int = 2, memory: str = "1200M", *, own_cores: bool = False
+) -> Iterator[Cluster]:
     """Start a cluster, and wait until all workers are known; it ends with the block."""
-    cluster, log = Cluster(folder, workers, memory), folder / "master" / "log"
+    cluster, log = Cluster(folder, workers, memory, own_cores=own_cores), folder / "master" / "log"
     try:
         assert wait_until(lambda: log.read_text().count("Registering worker") == workers, 240), log.read_text()
         yield cluster
