@@ -1,26 +1,15 @@
 """/v1/queries: read the queries, and change them while they run."""
 
-import json
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
 
-from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Depends, Path, Request, Response
-from fastapi import Query as Parameter
+from fastapi import APIRouter, Response
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from coincide.errors import QueryError
-from coincide.queries import Query, query_from_json
-from coincide.queries.explaining import Explanation, sentences_of
-from services.alerting.api.query_models import (
-    ExplainBody,
-    QueryBody,
-    QueryDocument,
-    QueryHistory,
-    QueryList,
-    Threshold,
-)
+from coincide.queries.explaining import Explanation
+from services.alerting.api.query_explanations import add_explaining
+from services.alerting.api.query_models import QueryBody, QueryHistory, QueryList, Threshold
+from services.alerting.api.request_documents import DOCUMENT, Body, Id
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit, Target
@@ -42,60 +31,7 @@ from services.common.preconditions import IfMatch, Precondition, entity_tag
 from services.common.problem import Problem
 from services.common.settings import Streams
 
-LARGEST_BODY_BYTES = 64 * 1024
-OWN_UNCERTAINTY = (
-    "Detections that bring an uncertainty of their own are judged by it; the figures here go by the templates of the "
-    "registered sensors."
-)
-MEDIA_TYPES = ("", "application/json", "application/merge-patch+json")
-
-
-async def json_body(request: Request) -> Any:
-    """Return the JSON; a `Problem`, 413, 415 or 422, refuses its size, its media type or what it says."""
-    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if media_type not in MEDIA_TYPES:
-        raise Problem(415, f"Content-Type is {media_type[:100]!r}: application/json")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY_BYTES:
-            raise Problem(413, f"the body is larger than {LARGEST_BODY_BYTES} bytes")
-    return parse_json(bytes(body))
-
-
-def parse_json(body: bytes) -> Any:
-    """Return the JSON in `body`; a Problem, 422, says what is wrong with it."""
-    try:
-        document = json.loads(body, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
-        json.dumps(document, allow_nan=False, ensure_ascii=False).encode()  # 1e999 and lone surrogates
-    except (ValueError, RecursionError) as error:
-        raise Problem(422, f"the body is not JSON: {str(error)[:200]}") from None
-    return document
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("an object has a member twice")
-    return members
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-Id = Annotated[str, Path(max_length=200, description="The query's id.")]
-Body = Annotated[Any, Depends(json_body)]
-
-
 CHANGE_PROBLEMS = problems(404, 412, 413, 415, 422, 428, 503)
-
-
-def _body_of(model: type) -> dict[str, Any]:
-    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
 MERGE_PATCH = {
     "requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {"type": "object"}}}}
 }
@@ -116,7 +52,7 @@ def queries_router(
     """Return the routes that read and change queries."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"])
     _add_reading(router, engine, streams)
-    _add_explaining(router, engine, streams, sensors)
+    add_explaining(router, engine, streams, sensors)
     _add_changing(router, engine, changes, Surroundings(streams, sensors, receivers))
     return router
 
@@ -146,55 +82,6 @@ def _add_reading(router: APIRouter, engine: Engine, streams: Streams) -> None:
         return QueryHistory(id=id, items=versions)
 
 
-def _add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors: RegisteredSensors) -> None:
-    one_at_a_time = CapacityLimiter(1)  # of the threads that all requests share
-
-    @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="What a query can find, and chance")
-    async def explain_query(
-        id: Id,  # noqa: A002
-        chance_per_day: Annotated[
-            float | None, Parameter(gt=0, le=1e9, description="Ask for the threshold with so few matches by chance.")
-        ] = None,
-    ) -> ExplainBody:
-        """Return figures and sentences, by the sensors registered and the rates seen in all areas."""
-
-        def explain() -> ExplainBody:
-            return _explain_body(id, chance_per_day, engine, streams, sensors)
-
-        return await to_thread.run_sync(explain, limiter=one_at_a_time)
-
-
-def _explain_body(
-    id_: str, per_day: float | None, engine: Engine, streams: Streams, sensors: RegisteredSensors
-) -> ExplainBody:
-    with engine.connect() as connection:
-        version, report = query_rows.read_query(connection, id_), read_report(connection, id_)
-    if version is None:
-        raise Problem(404, f"there is no query {id_[:100]!r}")
-    explained = explained_of(_join_of(version), sensors, report.seen, streams)
-    if explained is None:
-        raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
-    explanation = explained.explanation()
-    return ExplainBody(
-        id=id_,
-        version=version.version,
-        explanation=explanation,
-        sentences=[*sentences_of(explanation), OWN_UNCERTAINTY],
-        chance_per_day=per_day,
-        least_threshold=None if per_day is None else explained.least_threshold(per_day),
-    )
-
-
-def _join_of(version: QueryVersion) -> Query:
-    try:
-        query = query_from_json(version.query)
-    except QueryError as error:
-        raise Problem(409, f"the query was written by a newer alerting: {error}") from error
-    if not isinstance(query, Query):
-        raise Problem(409, "the query is over readings: it has no thresholds that could be explained")
-    return query
-
-
 def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, around: Surroundings) -> None:
     streams = around.streams
 
@@ -217,7 +104,7 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, arou
     @router.put(
         "/{id}",
         responses={201: {"model": QueryBody, "description": "Created"}, **CHANGE_PROBLEMS, **problems(409)},
-        openapi_extra=_body_of(QueryDocument),
+        openapi_extra=DOCUMENT,
         summary="Create or replace a query",
     )
     async def put_query(id: Id, document: Body, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002

@@ -157,7 +157,7 @@ class ExplainBody(BaseModel):
     """What a query can find with the sensors registered, and what chance and work it comes with."""
 
     id: str
-    version: int
+    version: int | None = Field(description="Version that is explained; null where the request brought the query.")
     explanation: Explanation = Field(description="The figures.")
     sentences: list[str] = Field(description="The same in English.")
     chance_per_day: float | None = Field(None, description="As asked for.")

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from services.alerting.alerts.acts import Acts
 from services.alerting.alerts.alert import Alert
 from services.alerting.api.list_parameters import read_page
-from services.alerting.api.queries import Body
+from services.alerting.api.request_documents import Body
 from services.alerting.api.result_columns import encode_json
 from services.alerting.api.result_models import Page, problems
 from services.alerting.receivers.connections import DeliveryError, PrivateAddressError, public_address

@@ -61,8 +61,13 @@ Edit = Callable[[QueryVersion | None], Target]
 
 def replacement(id_: str, document: object, streams: Streams) -> Edit:
     """Create the query or replace its document; a paused one stays paused."""
-    query = _query(_with_id(id_, document), streams)
+    query = checked_query(id_, document, streams)
     return lambda current: Target(query, current is not None and current.paused)
+
+
+def checked_query(id_: str, document: object, streams: Streams) -> AnyQuery:
+    """Return the query that `document` describes under `id_`; a `Problem`, 422, where it is none."""
+    return _query(_with_id(id_, document), streams)
 
 
 def patched(id_: str, patch: object, streams: Streams) -> Edit:

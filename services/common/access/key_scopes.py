@@ -40,6 +40,7 @@ _OF_CHANGES = {
     "alerts": KeyScope.ALERTS,
     "silences": KeyScope.ALERTS,
 }
+_EXPLAINING = re.compile("/v1/queries/[^/]+/explain")  # brings a query, and changes nothing
 _SECRETIVE = frozenset({"keys", "audit"})
 
 
@@ -50,7 +51,8 @@ def needed_scope(method: str, path: str) -> KeyScope | None:
     collection = path.split("/", 3)[2] if path.startswith("/v1/") else ""
     if collection in _SECRETIVE:
         return KeyScope.ADMIN
-    return KeyScope.READ if method in _READING else _OF_CHANGES.get(collection, KeyScope.ADMIN)
+    is_reading = method in _READING or (method == "POST" and _EXPLAINING.fullmatch(path))
+    return KeyScope.READ if is_reading else _OF_CHANGES.get(collection, KeyScope.ADMIN)
 
 
 class PostingRights:

@@ -5,11 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from coincide import Histogram, Window, attainable, chance_rate
 from coincide.thresholds import SensorRate
-from services.alerting.api import queries
+from services.alerting.api import query_explanations
 from services.alerting.queries.judgement import explained_of
+from services.common.access.asgi import Guarded
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import query, record, sensor_record, shard_record
 
@@ -116,7 +118,7 @@ def test_many_slow_explanations_keep_no_other_request_waiting(api: Api, monkeypa
         assert may_end.wait(60)
         return explained_of(*given)
 
-    monkeypatch.setattr(queries, "explained_of", slow)
+    monkeypatch.setattr(query_explanations, "explained_of", slow)
     with ThreadPoolExecutor(64) as readers:  # more than the server has threads
         explanations = [readers.submit(api.client.get, f"{PATH}/explain") for _ in range(60)]
         assert begun.wait(60)
@@ -136,3 +138,43 @@ def test_what_cannot_be_explained_says_why(api: Api) -> None:
     steady = {"coalesce": {"from": "seismic", "value": "attributes.db", "window": {"time_s": 60, "slide_s": 10}}}
     assert api.client.put("/v1/queries/steady", json={**steady, "lasting_s": 5}).json()["explanation"] is None
     assert api.client.get("/v1/queries/steady/explain").status_code == 409
+
+
+def test_a_query_can_be_explained_before_it_is_stored(api: Api) -> None:
+    register(api)
+    assert api.client.put(PATH, json=query(threshold=0.1)).status_code == 201
+    wanted = {"chance_per_day": 200}
+    api.store(shard_record(0, rates_hz={"areas": {"bay": {"seismic": 0.02, "acoustic": 0.04}}, "elsewhere": {}}))
+    stored = api.client.get(f"{PATH}/explain", params=wanted).json()
+    published, changes = list(api.kafka.topic), list(api.records.changes)
+    answer = api.client.post(f"{PATH}/explain", params=wanted, json=query(threshold=0.1))
+    assert (answer.status_code, answer.json()) == (200, {**stored, "version": None})
+    other = api.client.post("/v1/queries/other/explain", json=query("other", threshold=0.9)).json()
+    assert (other["id"], other["least_threshold"]) == ("other", None)
+    assert other["explanation"] != stored["explanation"]
+    assert api.client.get("/v1/queries/other").status_code == 404
+    assert (api.kafka.topic, api.records.changes) == (published, changes)
+
+
+def test_a_body_that_cannot_be_explained_says_why(api: Api) -> None:
+    path = f"{PATH}/explain"
+    assert api.client.post(path, json=query()).status_code == 503
+    register(api)
+    assert api.client.post(path, json={**query(), "id": "other"}).json()["field"] == "id"
+    assert api.client.post(path, json={**query(), "within": []}).json()["field"] == "within"
+    assert api.client.post(path, content="{", headers={"Content-Type": "application/json"}).status_code == 422
+    assert api.client.post(path, json=query(), params={"chance_per_day": 0}).status_code == 422
+    steady = {"coalesce": {"from": "seismic", "value": "attributes.db", "window": {"time_s": 60, "slide_s": 10}}}
+    refused = api.client.post(path, json={**steady, "lasting_s": 5})
+    assert (refused.status_code, "over readings" in refused.json()["detail"]) == (422, True)
+
+
+def test_a_key_that_may_read_may_have_a_body_explained(api: Api) -> None:
+    register(api)
+    guarded = TestClient(Guarded(api.client.app, api.access.guard), base_url="http://localhost")
+    reader = {"Authorization": f"Bearer {api.records.make('ann', ['read'])}"}
+    assert guarded.post(f"{PATH}/explain", json=query(), headers=reader).status_code == 200
+    gateway = {"Authorization": f"Bearer {api.records.make('gateway', ['ingest'])}"}
+    assert guarded.post(f"{PATH}/explain", json=query(), headers=gateway).status_code == 403
+    assert guarded.put(PATH, json=query(), headers=reader).status_code == 403
+    assert guarded.post("/v1/queries/explain/pause", headers=reader).status_code == 403

@@ -3,7 +3,7 @@ import base64
 import pytest
 
 from services.alerting.api.list_parameters import instant_us
-from services.alerting.api.queries import parse_json
+from services.alerting.api.request_documents import parse_json
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.query_rows import QueryVersion
 from services.common.pages import decode_cursor

@@ -1,0 +1,104 @@
+"""/v1/queries/{id}/explain: what a query can find, and what chance gives it; of one that is stored, or of a body."""
+
+from typing import Annotated
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter
+from fastapi import Query as Parameter
+from sqlalchemy import Connection, Engine
+
+from coincide.errors import QueryError
+from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries.explaining import sentences_of
+from services.alerting.api.query_models import ExplainBody
+from services.alerting.api.request_documents import DOCUMENT, Body, Id
+from services.alerting.api.result_models import problems
+from services.alerting.queries import edits
+from services.alerting.queries.judgement import explained_of
+from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.store import query_rows
+from services.alerting.store.query_rows import QueryReport, read_report
+from services.common.problem import Problem
+from services.common.settings import Streams
+
+OWN_UNCERTAINTY = (
+    "Detections that bring an uncertainty of their own are judged by it; the figures here go by the templates of the "
+    "registered sensors."
+)
+OVER_READINGS = "the query is over readings: it has no thresholds that could be explained"
+PerDay = Annotated[
+    float | None, Parameter(gt=0, le=1e9, description="Ask for the threshold with so few matches by chance.")
+]
+
+
+def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors: RegisteredSensors) -> None:
+    """Add the routes that explain a query, one at a time."""
+    one_at_a_time = CapacityLimiter(1)  # of the threads that all requests share
+
+    @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="What a query can find, and chance")
+    async def explain_query(id: Id, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
+        """Return figures and sentences, by the sensors registered and the rates seen in all areas."""
+
+        def explain() -> ExplainBody:
+            with engine.connect() as connection:
+                query, version = _stored(connection, id)
+                report = read_report(connection, id)
+            return _explain_body(query, version, report, chance_per_day, sensors, streams)
+
+        return await to_thread.run_sync(explain, limiter=one_at_a_time)
+
+    @router.post(
+        "/{id}/explain",
+        responses=problems(413, 415, 422, 503),
+        openapi_extra=DOCUMENT,
+        summary="What a query could find, and chance",
+    )
+    async def explain_document(id: Id, document: Body, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
+        """Return the same of the query in the body, which is not stored. No query need have this id."""
+
+        def explain() -> ExplainBody:
+            query = _joining(edits.checked_query(id, document, streams), 422)
+            with engine.connect() as connection:
+                report = read_report(connection, id)
+            return _explain_body(query, None, report, chance_per_day, sensors, streams)
+
+        return await to_thread.run_sync(explain, limiter=one_at_a_time)
+
+
+def _stored(connection: Connection, id_: str) -> tuple[Query, int]:
+    version = query_rows.read_query(connection, id_)
+    if version is None:
+        raise Problem(404, f"there is no query {id_[:100]!r}")
+    try:
+        query = query_from_json(version.query)
+    except QueryError as error:
+        raise Problem(409, f"the query was written by a newer alerting: {error}") from error
+    return _joining(query, 409), version.version
+
+
+def _joining(query: AnyQuery, status: int) -> Query:
+    if not isinstance(query, Query):
+        raise Problem(status, OVER_READINGS)
+    return query
+
+
+def _explain_body(
+    query: Query,
+    version: int | None,
+    report: QueryReport,
+    per_day: float | None,
+    sensors: RegisteredSensors,
+    streams: Streams,
+) -> ExplainBody:
+    explained = explained_of(query, sensors, report.seen, streams)
+    if explained is None:
+        raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
+    explanation = explained.explanation()
+    return ExplainBody(
+        id=query.id,
+        version=version,
+        explanation=explanation,
+        sentences=[*sentences_of(explanation), OWN_UNCERTAINTY],
+        chance_per_day=per_day,
+        least_threshold=None if per_day is None else explained.least_threshold(per_day),
+    )
