@@ -93,6 +93,18 @@ class QueryError(CoincideError):
         return self.allowed
 
 
+class QueryTextError(QueryError):
+    """A place in the text of a query that cannot be used, by its line and its column, both from 1."""
+
+    def __init__(self, at: tuple[int, int], field: str, message: str) -> None:
+        super().__init__(field, message)
+        self.at = at
+        self.line, self.column = at
+
+    def __reduce__(self) -> tuple[type[QueryTextError], tuple[object, ...]]:  # type: ignore[override]
+        return type(self), (self.at, self.field, self.allowed)
+
+
 class CandidateLimitError(CoincideError):
     """One row of a join has more candidate sets of events than the join may look at.
 

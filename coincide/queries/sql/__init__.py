@@ -1,0 +1,115 @@
+"""Queries as the papers write them in SQL, both ways.
+
+`query_from_sql` reads a text and `sql_of` writes one. `grammar` has the grammar and what is wrong with a text that it
+does not fit; it needs lark, and nothing else here does. `statement` says what each clause means. `join_sql` takes joins
+to a query's JSON and back, and `readings_sql` queries over readings, with `readings_join_sql` for two groups and
+`reading_clauses` for what they share. `spelling` reads and writes names, numbers and durations. A new field of queries
+needs a clause in the grammar, and a line in each direction.
+"""
+
+from __future__ import annotations
+
+from coincide.errors import QueryError, QueryTextError
+from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries.sql.grammar import LONGEST_TEXT
+from coincide.queries.sql.join_sql import join_document, join_text
+from coincide.queries.sql.readings_sql import readings_document, readings_text
+from coincide.queries.sql.spelling import At
+from coincide.queries.sql.statement import Statement, refusal, statement_in
+
+__all__ = ["LONGEST_TEXT", "query_from_sql", "sql_of"]
+
+_START: At = (1, 1)
+
+
+def query_from_sql(text: str, id: str) -> AnyQuery:  # noqa: A002 - what queries call it
+    """Read a query as the papers write it.
+
+    Keywords are case-insensitive, names are not. A number without a unit of time counts milliseconds, as in PTJoin.
+
+    Parameters
+    ----------
+    text : str
+        At most `LONGEST_TEXT` characters.
+    id : str
+        What the query is called, which SQL does not say.
+
+    Raises
+    ------
+    QueryTextError
+        A QueryError with the line and the column of what cannot be used: what it is, and what is expected.
+    ImportError
+        lark is not installed.
+
+    Examples
+    --------
+    The query of PTJoin's paper:
+
+    >>> query = query_from_sql("SELECT * FROM SEISMIC A, ACOUSTIC B "
+    ...     "WHERE WINDOW(A, B) = 2000 WITH THRESHOLD 0.6", "intruder")
+    >>> query.roles, query.window, query.within[0].threshold
+    ((('A', 'SEISMIC'), ('B', 'ACOUSTIC')), Window(lo_s=-2.0, hi_s=2.0), 0.6)
+
+    The longest time above 100 degrees:
+
+    >>> hot = query_from_sql("SELECT s.region, MAX(CAST(VALID(s.celsius) AS INTERVAL HOUR)) "
+    ...     "FROM temperature AS s RANGE 24 HOUR SLIDES 1 HOUR WHERE s.celsius > 100", "hot")
+    >>> hot.by, hot.question
+    (('attributes.region',), Longest())
+    """
+    statement = statement_in(text)
+    places: dict[str, At] = {}
+    is_join = statement.selected.is_everything and not any(source.window for source in statement.sources)
+    document = (join_document if is_join else readings_document)(statement, places)
+    _add_clauses(document, statement, places)
+    try:
+        return query_from_json({"id": id, **document})
+    except QueryError as error:
+        at = _place(error.field, places)
+        raise QueryTextError(at, error.field, f"{error.message}, at line {at[0]}, column {at[1]}") from None
+
+
+def _add_clauses(document: dict[str, object], statement: Statement, places: dict[str, At]) -> None:
+    for clause in statement.clauses:
+        field, value = clause.field, clause.value
+        if field == "coalesce" and "coalesce" in document:
+            known = document["coalesce"]
+            assert isinstance(known, dict)  # noqa: S101 - readings_document makes it
+            if twice := [name for name in value if name in known]:
+                raise refusal(clause.at, f"sets {twice[0]}, which is set already")
+            places |= {f"coalesce.{name}": clause.at for name in value}
+            document["coalesce"] = {**known, **value}
+        elif field in places:
+            raise refusal(clause.at, f"sets {field} a second time: once is enough")
+        else:
+            document[field] = value
+            places[field] = clause.at
+
+
+def _place(field: str, places: dict[str, At]) -> At:
+    """Return where the field stands, or that which has it."""
+    for end in range(len(field), 0, -1):
+        if field[:end] in places and (end == len(field) or field[end] in ".["):
+            return places[field[:end]]
+    return _START
+
+
+def sql_of(query: AnyQuery) -> str:
+    """Return the SQL of a query, without its id: `query_from_sql` reads the same query from it.
+
+    Raises
+    ------
+    QueryError
+        The text would be longer than `LONGEST_TEXT`, which only lists of many values are.
+
+    Examples
+    --------
+    >>> written = "select * from seismic s, acoustic a where window(s, a) = 2000 with threshold .6"
+    >>> print(sql_of(query_from_sql(written, "intruder")))
+    SELECT * FROM seismic s, acoustic a
+    WHERE WINDOW(s, a) = 2 s WITH THRESHOLD 0.6
+    """
+    written = join_text(query) if isinstance(query, Query) else readings_text(query)
+    if len(written) > LONGEST_TEXT:
+        raise QueryError("query", f"has {len(written)} characters as SQL: at most {LONGEST_TEXT}; write it as JSON")
+    return written
