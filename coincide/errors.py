@@ -101,7 +101,7 @@ class QueryTextError(QueryError):
         self.at = at
         self.line, self.column = at
 
-    def __reduce__(self) -> tuple[type[QueryTextError], tuple[object, ...]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[QueryTextError], tuple[object, ...]]:
         return type(self), (self.at, self.field, self.allowed)
 
 

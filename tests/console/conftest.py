@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from deploy.local.machine import free_ports
@@ -115,3 +116,10 @@ def until_chart(page: Page, condition: str) -> None:
     """Wait until `condition` holds of the timeline `chart` and its `scene`."""
     within = "() => { const chart = document.querySelector('.timeline')?.chart; if (!chart) return false; "
     page.wait_for_function(f"{within} const {{scene, frames, span, follows}} = chart; return {condition}; }}")
+
+
+def serious_faults(page: Page) -> list[str]:
+    """Return what axe-core finds that keeps somebody from using the page."""
+    found = Axe().run(page).response["violations"]
+    serious = [each for each in found if each["impact"] in {"serious", "critical"}]
+    return [f"{each['id']}: {node['html'][:200]}" for each in serious for node in each["nodes"]]

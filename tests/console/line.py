@@ -63,6 +63,7 @@ class LinePublisher(KafkaPublisher):
         self._line = line
 
     async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        self._line.frames += [(frame.key, frame.value) for frame in frames]
         self._line.push([("detections", frame.key, frame.value) for frame in frames])
         return [True] * len(frames)
 
@@ -87,7 +88,8 @@ class Line:
     """Ingest and alerting of the demo's configuration on two ports, and what Kafka and Spark do between them."""
 
     def __init__(self, folder: Path, *, needs_key: bool = False, sensors: dict[str, Sensor] | None = None) -> None:
-        self.ports = dict(zip(("ingest", "alerting"), free_ports(2), strict=True))
+        self.ports = dict(zip(("ingest", "alerting", "history"), free_ports(3), strict=True))
+        self.frames: list[tuple[bytes, bytes]] = []
         self.needs_key = needs_key
         engine = open_engine(f"sqlite:///{folder / 'line.sqlite3'}")
         migrate(engine)
@@ -122,7 +124,7 @@ class Line:
         engine, metrics = self.database.engine, self.database.metrics
         self.queries = QueriesPublisher(self.database, progress)
         self.queries.line, self.queries.loop = self, self._loop
-        settings = AlertingSettings(require_keys=self.needs_key, page_items_max=1000)
+        settings = AlertingSettings(require_keys=self.needs_key, page_items_max=1000, history_url=self.url("history"))
         access = ComponentAccess("alerting", settings, CollectorRegistry(), publisher=self.keys)
         self.keys.follow_with(access.ring)
         self.hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)

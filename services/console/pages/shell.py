@@ -168,7 +168,7 @@ def text_field(label: str, value: str, on_change: Callable[[str], Any]) -> None:
     with ui.element("label").classes("choice"):
         ui.label(label).classes("choice-label")
         field = ui.element("input").props("type=text maxlength=200 autocomplete=off")
-        field.props["value"] = value
+        field.props["defaultValue"] = value  # `value` would be put back whenever the page draws something
         field.on("input", lambda event: on_change(str(event.args)), js_handler=_VALUE)
 
 

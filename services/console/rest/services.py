@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from services.common.access.who import REASON_HEADER
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 
@@ -114,23 +115,49 @@ class Rest:
         body = await self.services.ask(self.request("GET", service, path, parameters), service)
         return read_answer(kind, body, service)
 
+    async def text(self, service: Service, path: str) -> str:
+        """Return the answer to a GET as it is."""
+        return (await self.services.ask(self.request("GET", service, path), service)).decode("utf-8", "replace")
+
+    async def post(self, kind: type[T], service: Service, path: str, body: Any) -> T:
+        """Return the answer to a POST that changes nothing as `kind`."""
+        answer = await self.services.ask(self.request("POST", service, path, body=body), service)
+        return read_answer(kind, answer, service)
+
     async def send(
-        self, method: str, service: Service, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        why: str = "",
     ) -> Any:
-        """Return the JSON of the answer to what changes something; None where it has no body."""
+        """Return the JSON of the answer to what changes something; None where it has no body. `why` is audited."""
         request = self.request(method, service, path, body=body)
         request.headers.update(headers or {})
+        if why:
+            request.headers.encoding = "utf-8"
+            request.headers[REASON_HEADER] = why
         answer = await self.services.ask(request, service)
         return read_answer(object, answer, service) if answer else None
 
     def curl(
-        self, method: str, service: Service, path: str, parameters: Parameters | None = None, body: Any = None
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        parameters: Parameters | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
     ) -> str:
         """Return the command that asks the same, with a place for the key in place of the key."""
         url = httpx.URL(self.services.urls[service] + path, params=given(parameters or {}))
         parts = ["curl", *([] if method == "GET" else ["-X", method]), shlex.quote(str(url))]
         if self.key:
             parts.append('-H "Authorization: Bearer $COINCIDE_KEY"')
+        parts += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in (headers or {}).items()]
         if body is not None:
             parts.append("-H 'Content-Type: application/json'")
             parts.append(f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}")

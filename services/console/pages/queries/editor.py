@@ -1,0 +1,154 @@
+"""The editor: one draft as form, JSON and SQL; beside it what is wrong, what it can find, and how it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from nicegui import ui
+
+from services.console.pages.queries.draft import Draft
+from services.console.pages.queries.form import QueryForm, draw_roles
+from services.console.pages.shell import Words, button, copy_button, text_field
+from services.console.pages.viewer import Viewer
+from services.console.rest.query_answers import ExplainAnswer
+from services.console.rest.services import RestError, path_of
+
+SETTLED_S = 0.7  # without a keystroke, before it is explained
+VIEWS = {"form": "Form", "json": "JSON", "sql": "SQL"}
+_LINE_KIND = "code-fault"
+
+
+class QueryEditor:
+    """A draft in three views. `when_saved` is called with the id once the system has it."""
+
+    def __init__(
+        self, viewer: Viewer, draft: Draft, streams: Sequence[str], when_saved: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._viewer, self._draft, self._streams, self._when_saved = viewer, draft, streams, when_saved
+        self._why = ""
+        self._view = "form"
+        self._code: ui.codemirror | None = None
+        self._settling: ui.timer | None = None
+        draft.on_change.append(self._changed)
+        with ui.element("div").classes("editor"):
+            with ui.element("section").classes("card stack editor-views").props('aria-label="The query"'):
+                self._head()
+                self._place = ui.element("div").classes("editor-place")
+                self._fault = Words("p", "").classes("field-fault").props("role=status")
+                self._foot()
+            with ui.element("section").classes("card stack editor-beside").props('aria-label="What it can find"'):
+                self._picture = ui.element("div")
+                Words("h2", "What it can find")
+                self._found = ui.element("div").classes("stack").props("role=status")
+        self._show(self._view)
+        self._changed()
+
+    def _head(self) -> None:
+        with ui.element("div").classes("row spread"):
+            if self._draft.version is None:
+                text_field("Name", self._draft.id, self._rename)
+            else:
+                Words("h2", "The query")
+            with ui.element("div").classes("row group").props('role=group aria-label="View"'):
+                self._buttons = {view: button(words, partial(self._show, view)) for view, words in VIEWS.items()}
+
+    def _foot(self) -> None:
+        if not self._viewer.may("queries"):
+            Words("p", "Your key may not change queries; one with the scope queries may.").classes("soft")
+            return
+        with ui.element("div").classes("row"):
+            text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
+            button("Save", self._save, kind="strong")
+            copy_button(lambda: self._viewer.rest.curl("PUT", "alerting", self._path, body=self._draft.document))
+        self._refused = Words("p", "").classes("field-fault").props("role=alert")
+
+    @property
+    def _path(self) -> str:
+        return path_of("v1", "queries", self._draft.id or "new")
+
+    def _rename(self, name: str) -> None:
+        self._draft.id = name.strip()
+        self._draft.put(self._draft.document)
+
+    def _show(self, view: str) -> None:
+        """Show another view of the same draft."""
+        self._view, self._code = view, None
+        for name, made in self._buttons.items():
+            made.props(f'aria-pressed="{str(name == view).lower()}"')
+        self._place.clear()
+        with self._place:
+            if view == "form":
+                QueryForm(self._draft, self._streams)
+            elif view == "json":
+                self._code = self._text(self._draft.json_text, "JSON", self._draft.put_json, "The query as JSON")
+            else:
+                self._code = self._text(self._draft.sql_text, "SQL", self._draft.put_sql, "The query as SQL")
+        self._say_fault()
+
+    def _text(self, text: str, language: str, take: Callable[[str], None], label: str) -> ui.codemirror:
+        code = ui.codemirror(
+            text,
+            on_change=lambda event: take(event.value),
+            language=language,  # type: ignore[arg-type]
+            theme="basicDark" if self._viewer.theme == "dark" else "basicLight",
+            indent="  ",
+            line_wrapping=True,
+        )
+        code.classes("code").props["aria-label"] = label
+        return code
+
+    def _changed(self) -> None:
+        """Show what is wrong at once, and what it can find when nobody has typed for a moment."""
+        self._say_fault()
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = ui.timer(SETTLED_S, self._explain, once=True)
+
+    def _say_fault(self) -> None:
+        fault = self._draft.fault
+        self._fault.set_text("" if fault is None else fault.sentence)
+        if self._code is not None:
+            line = 0 if fault is None else fault.line
+            self._code.decorations = [{"kind": "line", "line": line, "class": _LINE_KIND}] if line else []
+
+    async def _explain(self) -> None:
+        """Ask what the registered sensors can attain, for the draft as it is."""
+        self._picture.clear()
+        with self._picture:
+            draw_roles(self._draft)
+        sentences = await self._sentences() if self._draft.fault is None else ["When the query is right, this says it."]
+        self._found.clear()
+        with self._found:
+            for sentence in sentences:
+                Words("p", sentence)
+
+    async def _sentences(self) -> list[str]:
+        if "within" not in self._draft.document:
+            return ["A query over readings has no pairs of sensors that could be out of reach."]
+        try:
+            explained = await self._viewer.rest.post(
+                ExplainAnswer, "alerting", f"{self._path}/explain", self._draft.document
+            )
+        except RestError as error:
+            return [str(error)]
+        return explained.sentences
+
+    async def _save(self) -> None:
+        if not self._draft.id:
+            self._refused.set_text("Give the query a name: letters, digits, '.', '_' or '-'.")
+            return
+        version = self._draft.version
+        seen = {"If-None-Match": "*"} if version is None else {"If-Match": f'"{version}"'}
+        try:
+            await self._viewer.rest.send(
+                "PUT", "alerting", self._path, self._draft.document, seen, why=self._why.strip()
+            )
+        except RestError as error:
+            self._refused.set_text(_of_others(error) if error.status == 412 else str(error))
+        else:
+            await self._when_saved(self._draft.id)
+
+
+def _of_others(error: RestError) -> str:
+    return f"{error} Load the page again to see what it is now."

@@ -1,0 +1,58 @@
+"""What a threshold gives over a run, in words: matches, chance, and which would come or go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from services.console.pages.queries.past_runs import Example
+from services.console.pages.time_words import duration
+from services.console.rest.query_answers import CurvePointAnswer
+
+
+def sentence_of(curve: Sequence[CurvePointAnswer], present: float, chosen: float, span_us: int) -> str:
+    """Return what a threshold gives instead of the present one, in a sentence."""
+    was, now = at_threshold(curve, present), at_threshold(curve, chosen)
+    over = duration(span_us / 1e6)
+    if now is None:
+        return f"At {chosen:.2f}: the run does not say."
+    parts = [f"At {chosen:.2f}: {now.matches:,} {'match' if now.matches == 1 else 'matches'} in {over}"]
+    if was is not None and chosen != present:
+        parts.append(f" instead of {was.matches:,}")
+    if now.episodes is not None:
+        parts.append(f", {now.episodes:,} {'episode' if now.episodes == 1 else 'episodes'}")
+    if now.chance is not None:
+        parts.append(f"; by chance alone {_rounded(now.chance * 86_400e6 / span_us)} a day")
+    return "".join(parts) + "."
+
+
+def _rounded(count: float) -> str:
+    return f"{count:.2g}" if count < 10 else f"{float(f'{count:.2g}'):,.0f}"
+
+
+def at_threshold(curve: Sequence[CurvePointAnswer], threshold: float) -> CurvePointAnswer | None:
+    """Return what reaches a threshold: the point at it, or the first above it; nothing above the last one."""
+    above = [each for each in curve if each.threshold >= threshold - 1e-9]
+    return min(above, key=lambda each: each.threshold, default=None)
+
+
+def between(examples: Sequence[Example], present: float, chosen: float) -> tuple[list[Example], list[Example]]:
+    """Return which matches would come, and which would go, those nearest to the chosen threshold first."""
+    some = [each for each in examples if min(present, chosen) <= each.probability < max(present, chosen)]
+    ordered = sorted(some, key=lambda each: abs(each.probability - chosen))
+    return (ordered, []) if chosen < present else ([], ordered)
+
+
+def threshold_of(document: dict[str, Any]) -> float | None:
+    """Return the threshold that a slider moves: the joint one, else that of the edges."""
+    joint = document.get("joint_threshold")
+    edges = [each.get("threshold") for each in document.get("within", [])]
+    known = [float(each) for each in [joint, *edges] if isinstance(each, int | float)]
+    return known[0] if known else None
+
+
+def count_of_thresholds(document: dict[str, Any]) -> int:
+    """Return how many thresholds there are that one slider could not move together."""
+    if "joint_threshold" in document:
+        return 1
+    return len({each.get("threshold") for each in document.get("within", [])})

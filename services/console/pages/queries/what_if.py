@@ -1,0 +1,203 @@
+"""The threshold slider: what another threshold would have given over the past, before anybody changes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from services.console.drawing.threshold_curve import ThresholdCurve
+from services.console.pages.queries.past_runs import RUNS, Example, PastRuns
+from services.console.pages.queries.threshold_words import (
+    between,
+    count_of_thresholds,
+    sentence_of,
+    threshold_of,
+)
+from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.console.pages.shown_range import ShownRange, around
+from services.console.pages.time_words import probability
+from services.console.pages.viewer import Viewer
+from services.console.rest.answers import MatchAnswer, PageAnswer
+from services.console.rest.query_answers import QueryAnswer, RunAnswer
+from services.console.rest.services import RestError, path_of
+
+HOUR_US = 3_600_000_000
+SPANS_US = {"hour": HOUR_US, "day": 24 * HOUR_US, "week": 7 * 24 * HOUR_US}
+RANGES = {
+    "hour": "the last hour",
+    "day": "the last 24 hours",
+    "week": "the last week",
+    "newest": "its newest matches",
+    "other": "other times",
+}
+LEAST = 0.02  # where the curve begins
+EXAMPLES = 4
+RUN_IS_OFF = "Start the archive and the history process (make up COINCIDE_ARCHIVE_PATH=..., make demo has both)."
+_VALUE = "(event) => emit(event.target.value)"
+
+
+class ThresholdSlider:
+    """Thresholds over the curve of a run; `when_applied` is called once the system has another one."""
+
+    def __init__(self, viewer: Viewer, query: QueryAnswer, when_applied: Callable[[], Awaitable[None]]) -> None:
+        self._viewer, self._query, self._when_applied = viewer, query, when_applied
+        self._range, self._why = "day", ""
+        self._other = {"from": "", "to": ""}
+        self._run: RunAnswer | None = None
+        self._runs = PastRuns(viewer.rest)
+        self._asked_last: dict[str, Any] = {}
+        self._span_us = SPANS_US["day"]
+        self._present = threshold_of(query.query) or 0.5
+        self._chosen = self._present
+        with ui.element("section").classes("card stack").props('aria-label="Threshold"'):
+            Words("h2", "What would another threshold give?")
+            with ui.element("div").classes("row"):
+                choice("Over", RANGES, self._range, self._choose_range)
+                self._times = ui.element("div").classes("row")
+                self._times.set_visibility(False)
+                with self._times:
+                    for name in ("from", "to"):
+                        text_field(f"{name.capitalize()} (RFC 3339)", "", partial(self._other.__setitem__, name))
+                button("Look", self.look, kind="strong")
+                copy_button(lambda: self._viewer.rest.curl("POST", "alerting", RUNS, body=self._asked()))
+            self._said = Words("p", "").props("role=status")
+            self._box = ui.element("div").classes("stack")
+
+    def _choose_range(self, name: str) -> None:
+        self._range = name
+        self._times.set_visibility(name == "other")
+
+    def _asked(self, range_us: tuple[int, int] | None = None) -> dict[str, Any]:
+        now_us = time.time_ns() // 1000
+        from_us, to_us = range_us or (now_us - SPANS_US.get(self._range, SPANS_US["day"]), now_us)
+        times = {"from": from_us, "to": to_us} if self._range != "other" else self._other
+        asked = {"query": {**self._query.query, "id": self._query.id}, **times}
+        least = min(LEAST, self._present)
+        return asked if count_of_thresholds(self._query.query) > 1 else {**asked, "min_threshold": least}
+
+    async def look(self) -> None:
+        """Have a run done over the range, and show what it says."""
+        self._box.clear()
+        try:
+            range_us = await self._newest() if self._range == "newest" else None
+            asked = self._asked(range_us)
+            self._asked_last = {name: each for name, each in asked.items() if name != "min_threshold"}
+            run = await self._runs.done(asked, self._said.set_text)
+            self._span_us = run.request.to_us - run.request.from_us
+        except RestError as error:
+            self._said.set_text(f"{error}. {RUN_IS_OFF}" if error.status == 503 else str(error))
+            return
+        self._run = run
+        if run.state != "done":
+            self._said.set_text(run.error or f"The run was {run.state}.")
+            return
+        self._said.set_text(f"{run.detections or 0:,} detections were looked at.")
+        self._draw(run)
+
+    async def _newest(self) -> tuple[int, int]:
+        """Return times around the newest matches that are kept; the last day where there are none."""
+        page = await self._viewer.rest.get(
+            PageAnswer[MatchAnswer], "alerting", "/v1/matches", {"query": self._query.id, "limit": 50}
+        )
+        if not page.items:
+            return self._asked()["from"], self._asked()["to"]
+        newest = max(each.latest_us for each in page.items)
+        near = [each for each in page.items if newest - each.earliest_us < SPANS_US["day"]]
+        from_us, to_us = around(min(each.earliest_us for each in near), newest)
+        return from_us - HOUR_US // 6, to_us + HOUR_US // 6
+
+    def _draw(self, run: RunAnswer) -> None:
+        self._box.clear()
+        with self._box:
+            self._curve = ThresholdCurve(run.curve, self._present)
+            with ui.element("ul").classes("legend"):
+                for kind, words in (("matches", "matches"), ("chance", "by chance"), ("present", "now")):
+                    with ui.element("li"):
+                        ui.element("span").classes(f"sign sign-{kind}").props("aria-hidden=true")
+                        Words("span", words)
+            with ui.element("label").classes("choice wide"):
+                ui.label("Threshold").classes("choice-label")
+                slider = ui.element("input").props(f"type=range min={LEAST} max=1 step=0.01")
+                slider.props["defaultValue"] = f"{self._present:g}"
+                slider.on("input", lambda event: self._choose(float(event.args)), js_handler=_VALUE)
+                slider.on("change", self._show_examples)
+            self._sentence = Words("p", "").classes("slider-sentence").props("role=status")
+            self._listed = ui.element("div").classes("stack")
+            self._offer()
+        self._choose(self._present)
+
+    def _offer(self) -> None:
+        if not self._viewer.may("queries") or count_of_thresholds(self._query.query) > 1:
+            return
+        path = path_of("v1", "queries", self._query.id, "threshold")
+        with ui.element("div").classes("row"):
+            text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
+            button("Apply this threshold", self._apply, kind="strong")
+            copy_button(
+                lambda: self._viewer.rest.curl("PATCH", "alerting", path, body=self._change(), headers=self._seen)
+            )
+        self._refused = Words("p", "").classes("field-fault").props("role=alert")
+
+    @property
+    def _seen(self) -> dict[str, str]:
+        return {"If-Match": f'"{self._query.version}"'}
+
+    def _change(self) -> dict[str, float]:
+        name = "joint_threshold" if "joint_threshold" in self._query.query else "threshold"
+        return {name: round(self._chosen, 6)}
+
+    async def _apply(self) -> None:
+        path = path_of("v1", "queries", self._query.id, "threshold")
+        try:
+            await self._viewer.rest.send("PATCH", "alerting", path, self._change(), self._seen, why=self._why.strip())
+        except RestError as error:
+            self._refused.set_text(str(error))
+        else:
+            await self._when_applied()
+
+    def _choose(self, threshold: float) -> None:
+        """Say what a threshold gives, beside what the present one does."""
+        self._chosen = threshold
+        run = self._run
+        if run is None:
+            return
+        self._curve.choose(threshold)
+        self._sentence.set_text(sentence_of(run.curve, self._present, threshold, self._span_us))
+        self._listed.clear()
+
+    async def _show_examples(self) -> None:
+        """List some of the matches that would come or go; a run keeps those from its query's threshold on."""
+        chosen, query = self._chosen, dict(self._query.query)
+        try:
+            if chosen < self._present:
+                name = next(iter(self._change()))
+                edges = [{**each, name: chosen} for each in query["within"]]
+                query = {**query, **({name: chosen} if name in query else {"within": edges})}
+            asked = {**self._asked_last, "query": {**query, "id": self._query.id}}
+            examples = await self._runs.examples(asked)
+        except RestError:
+            return  # the curve stays; the next look says what is wrong
+        if chosen == self._chosen and not self._listed.is_deleted:
+            come, go = between(examples, self._present, chosen)
+            self._listed.clear()
+            with self._listed:
+                self._list("These would come", come)
+                self._list("These would go", go)
+
+    def _list(self, title: str, examples: Sequence[Example]) -> None:
+        if not examples:
+            return
+        Words("h3", f"{title}, such as" if len(examples) > EXAMPLES else title)
+        with ui.element("ul").classes("members"):
+            for each in examples[:EXAMPLES]:
+                with ui.element("li"):
+                    shown = ShownRange(*around(each.earliest_us, each.latest_us), follows=False, area=each.area)
+                    link = ui.element("a")
+                    link.props["href"] = shown.address()
+                    with link:
+                        Words("span", self._viewer.times.instant(each.earliest_us))
+                    Words("span", f" in {each.area}, {probability(each.probability)}")

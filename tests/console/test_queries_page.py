@@ -1,0 +1,147 @@
+"""The page Queries in a real browser: ask, change in three views, look what a threshold would give, and look back."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import serious_faults, shoot
+from tests.console.line import Line
+from tests.console.past import running_past
+from tests.integration.service_process import until
+
+pytestmark = pytest.mark.slow
+OpenPage = Callable[..., Page]
+PAIR: dict[str, Any] = {
+    "from": {"a": "neutrino", "b": "neutrino"},
+    "within": [{"between": ["a", "b"], "window_s": 10, "threshold": 0.3}],
+}
+BANG: dict[str, Any] = {
+    "from": {"a": "noise", "b": "noise"},
+    "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.5}],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def past(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with running_past(line, tmp_path_factory.mktemp("past")):
+        yield
+
+
+def known(line: Line, id_: str) -> dict[str, Any]:
+    return dict(line.call("GET", "alerting", f"/v1/queries/{id_}").json())
+
+
+def test_all_queries_are_listed_with_what_they_ask_and_find(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries")
+    row = page.locator("tr", has=page.get_by_role("link", name="sn1987a", exact=True))
+    expect(row).to_contain_text("neutrino + neutrino: within 10 s")
+    expect(row).to_contain_text("Running")
+    expect(row).to_contain_text("matches", timeout=30_000)
+    shoot(page, "queries")
+    row.get_by_role("link", name="sn1987a", exact=True).click()
+    expect(page.get_by_role("heading", name="Query sn1987a")).to_be_visible()
+
+
+def test_a_query_is_made_in_the_form_and_seen_as_json_and_sql(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries?new=")
+    page.get_by_label("Name").fill("thud")
+    for role in ("1", "2"):
+        page.locator(".query-role").nth(int(role) - 1).get_by_label("plays stream").select_option("noise")
+    page.get_by_label("at most so far apart, s").fill("1.5")
+    page.get_by_label("with probability at least").fill("0.35")
+    found = page.get_by_label("What it can find")
+    expect(found).to_contain_text("noise")
+    expect(found.locator("svg.role-graph")).to_have_attribute("aria-label", re.compile("within 1.5 s, at least 35 %"))
+    page.get_by_role("button", name="SQL").click()
+    expect(page.locator(".cm-content")).to_contain_text("THRESHOLD 0.35")
+    page.get_by_role("button", name="JSON").click()
+    expect(page.locator(".cm-content")).to_contain_text('"window_s": 1.5')
+    shoot(page, "queries-json")
+    page.get_by_role("button", name="Form").click()
+    shoot(page, "queries-form")
+    page.get_by_label("Why (for the audit trail)").fill("a thud für alle")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Query thud")).to_be_visible()
+    assert known(line, "thud")["query"]["within"][0]["threshold"] == 0.35
+    expect(page.get_by_label("Versions")).to_contain_text("created")
+
+
+def test_a_fault_is_told_at_its_line_and_nothing_is_saved(open_page: OpenPage, line: Line) -> None:
+    line.call("PUT", "alerting", "/v1/queries/broken", json=BANG).raise_for_status()
+    page = open_page("/queries?query=broken")
+    page.get_by_role("button", name="JSON").click()
+    code = page.locator(".cm-content")
+    code.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(json.dumps({**BANG, "within": [{**BANG["within"][0], "threshold": 7}]}, indent=2))
+    fault = page.locator(".field-fault").filter(has_text="threshold")
+    expect(fault.first).to_contain_text("within[0].threshold is 7")
+    expect(page.locator(".code-fault")).to_contain_text('"threshold": 7')
+    shoot(page, "queries-fault")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="threshold").first).to_be_visible()
+    assert known(line, "broken")["version"] == 1
+
+
+def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_page: OpenPage, line: Line) -> None:
+    line.call("PUT", "alerting", "/v1/queries/choosy", json=PAIR).raise_for_status()
+    page = open_page("/queries?query=choosy")
+    card = page.get_by_label("Threshold").first
+    card.get_by_label("Over").select_option("other")
+    card.get_by_label("From (RFC 3339)").fill("1987-02-23T07:30:00Z")
+    card.get_by_label("To (RFC 3339)").fill("1987-02-23T07:40:00Z")
+    card.get_by_role("button", name="Look").click()
+    slider = card.locator("input[type=range]")
+    expect(slider).to_be_visible(timeout=30_000)
+    run = line.call("GET", "alerting", "/v1/history-runs").json()["items"][0]
+    counts = {each["threshold"]: each["matches"] for each in run["curve"]}
+    assert counts[0.1] > counts[0.3] > 0
+    for threshold in (0.16, 0.36, 0.1):
+        slider.fill(f"{threshold}")
+        expect(card.locator(".slider-sentence")).to_contain_text(
+            f"At {threshold:.2f}: {counts[threshold]} matches in 10 min instead of {counts[0.3]}"
+        )
+    expect(card).to_contain_text("These would come")
+    slider.fill("0.4")
+    expect(card).to_contain_text("These would go")
+    slider.fill("0.1")
+    shoot(page, "queries-slider")
+    card.get_by_label("Why (for the audit trail)").fill("to see more pairs")
+    card.get_by_role("button", name="Apply this threshold").click()
+    until(lambda: known(line, "choosy")["version"] == 2)
+    assert known(line, "choosy")["query"]["within"][0]["threshold"] == 0.1
+    expect(page.get_by_label("Versions")).to_contain_text("within[0].threshold: 0.3 → 0.1")
+
+
+def test_a_query_is_paused_resumed_and_removed(open_page: OpenPage, line: Line) -> None:
+    line.call("PUT", "alerting", "/v1/queries/gone", json=BANG).raise_for_status()
+    page = open_page("/queries?query=gone")
+    state = page.get_by_label("State")
+    state.get_by_role("button", name="Pause").click()
+    expect(page.get_by_label("State").locator(".state-word")).to_have_text("Paused")
+    page.get_by_label("State").get_by_role("button", name="Resume").click()
+    expect(page.get_by_label("State").locator(".state-word")).to_have_text("Running")
+    page.get_by_label("State").get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Remove it for good").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert line.call("GET", "alerting", "/v1/queries/gone").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/queries", "/queries?new=", "/queries?query=sn1987a-all"])
+def test_it_can_be_used_without_a_mouse_by_everybody_and_on_a_phone(open_page: OpenPage, path: str) -> None:
+    for width, theme in ((1280, "light"), (380, "dark")):
+        page = open_page(path, width=width, color_scheme=theme)
+        expect(page.locator("h1")).to_be_visible()
+        page.wait_for_timeout(1500)
+        shoot(page, f"queries-{path.partition('?')[2].partition('=')[0] or 'all'}-{theme}")
+        assert serious_faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_the_audit_trail_is_told(line: Line) -> None:
+    told = [each for each in line.keys.changes if each["subject"] == "thud"]
+    assert [each["why"] for each in told] == ["a thud für alle"]
