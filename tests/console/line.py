@@ -67,6 +67,10 @@ class LinePublisher(KafkaPublisher):
         self._line.push([("detections", frame.key, frame.value) for frame in frames])
         return [True] * len(frames)
 
+    async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
+        self._line.follow(topic, key, value)
+        return True
+
     def send_dead_letter(self, key: bytes, value: bytes) -> bool:
         self._line.store([(TOPICS.dead_letters, key, value)])
         return True
@@ -181,6 +185,14 @@ class Line:
         told += [(TOPICS.episodes, each.key, each.value) for each in output.episodes]
         told += [(TOPICS.dead_letters, each.key, each.value) for each in output.dead_letters]
         self.store(told)
+
+    def follow(self, topic: str, key: bytes, value: bytes | None) -> None:
+        """Have ingest's registry hold what was written, and fusion what changes a stream."""
+        if topic == SENSORS:
+            self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})
+            return
+        self.registry.streams.apply([record(topic, value, key)])
+        self.push([("queries", key, value)])
 
     def store(self, records: Sequence[tuple[str, bytes | None, bytes | None]]) -> None:
         now_ms = time.time_ns() // 1_000_000

@@ -136,7 +136,7 @@ def test_it_can_be_used_without_a_mouse_by_everybody_and_on_a_phone(open_page: O
     for width, theme in ((1280, "light"), (380, "dark")):
         page = open_page(path, width=width, color_scheme=theme)
         expect(page.locator("h1")).to_be_visible()
-        page.wait_for_timeout(1500)
+        page.wait_for_load_state("networkidle")
         shoot(page, f"queries-{path.partition('?')[2].partition('=')[0] or 'all'}-{theme}")
         assert serious_faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -2,7 +2,8 @@
 
 from services.console.pages.now.page import NOW
 from services.console.pages.queries.page import QUERIES
+from services.console.pages.sensors.page import SENSORS
 from services.console.pages.shell import ConsolePage
 from services.console.pages.told.page import ALERTS
 
-PAGES: tuple[ConsolePage, ...] = (NOW, QUERIES, ALERTS)
+PAGES: tuple[ConsolePage, ...] = (NOW, QUERIES, SENSORS, ALERTS)

@@ -203,6 +203,9 @@ class SensorAnswer(Struct, frozen=True, kw_only=True):
     streams: dict[str, Any] = field(default_factory=dict)
     place: dict[str, float | None] | None = None
     model: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    expect_every_s: float | None = None
+    version: int = 0
     health: dict[str, Any] = field(default_factory=dict)
 
 

@@ -86,18 +86,6 @@ class ExplainAnswer(Struct, frozen=True):
     sentences: list[str]
 
 
-class StreamAnswer(Struct, frozen=True):
-    """A declared stream."""
-
-    name: str
-
-
-class StreamListAnswer(Struct, frozen=True):
-    """All declared streams."""
-
-    items: list[StreamAnswer]
-
-
 class CurvePointAnswer(Struct, frozen=True):
     """How many matches reach a threshold, and what they come to."""
 

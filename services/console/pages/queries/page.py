@@ -11,7 +11,8 @@ from services.console.pages.queries.query_view import QueryView
 from services.console.pages.shell import ConsolePage, Words, page_head
 from services.console.pages.shown_range import NAME_CHARACTERS
 from services.console.pages.viewer import Viewer
-from services.console.rest.query_answers import QueryAnswer, StreamListAnswer
+from services.console.rest.query_answers import QueryAnswer
+from services.console.rest.sensor_answers import StreamListAnswer
 from services.console.rest.services import RestError, path_of
 
 LOOK_EVERY_S, FIGURE_EVERY_S = 3.0, 0.5

@@ -1,0 +1,69 @@
+"""The page Sensors: all of them, one of them, or a new one, as its address says."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from services.console.pages.sensors.learnt import proposals_of
+from services.console.pages.sensors.sensor_form import SensorForm
+from services.console.pages.sensors.sensor_table import SensorTable, address_of
+from services.console.pages.sensors.sensor_view import SensorView
+from services.console.pages.sensors.stream_table import StreamTable
+from services.console.pages.shell import ConsolePage, Words, page_head
+from services.console.pages.shown_range import NAME_CHARACTERS
+from services.console.pages.viewer import Viewer
+from services.console.rest.answers import SensorAnswer
+from services.console.rest.sensor_answers import StreamListAnswer
+from services.console.rest.services import path_of
+
+
+async def show_sensors(viewer: Viewer) -> None:
+    """Fill the page."""
+    asked = viewer.request.query_params
+    if asked.get("sensor"):
+        path = path_of("v1", "sensors", asked["sensor"][:NAME_CHARACTERS])
+        sensor = await viewer.rest.get(SensorAnswer, "ingest", path)
+        await SensorView(viewer, sensor, await _streams(viewer)).draw()
+    elif "new" in asked:
+        await _show_new(viewer)
+    else:
+        await _show_all(viewer)
+
+
+async def _show_all(viewer: Viewer) -> None:
+    with page_head("Sensors"):
+        if viewer.may("admin"):
+            link = ui.element("a").classes("quiet").props('href="/sensors?new="')
+            with link:
+                ui.label("New sensor")
+    waiting = sorted({each.sensor for each in await proposals_of(viewer)})
+    if waiting:
+        with ui.element("p").classes("row"):
+            Words("span", "Templates were learnt, and wait for somebody to decide:")
+            for sensor in waiting[:20]:
+                link = ui.element("a")
+                link.props["href"] = address_of(sensor)
+                with link:
+                    Words("span", sensor)
+    table = SensorTable(viewer)
+    streams = StreamTable(viewer)
+    await table.load()
+    await streams.load()
+
+
+async def _show_new(viewer: Viewer) -> None:
+    page_head("New sensor")
+    Words("p", "A template says how far what happened lies from the report, in seconds: before it is negative.")
+
+    async def saved(id_: str) -> None:
+        ui.navigate.to(address_of(id_))
+
+    with ui.element("section").classes("card stack").props('aria-label="The sensor"'):
+        SensorForm(viewer, {"streams": {}}, None, await _streams(viewer), saved)
+
+
+async def _streams(viewer: Viewer) -> list[str]:
+    return [each.name for each in (await viewer.rest.get(StreamListAnswer, "ingest", "/v1/streams")).items]
+
+
+SENSORS = ConsolePage("/sensors", "Sensors", show_sensors)

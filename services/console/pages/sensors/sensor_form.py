@@ -1,0 +1,170 @@
+"""The form of a sensor: area, model, place, labels, and a template for each stream it reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.console.pages.viewer import Viewer
+from services.console.rest.services import RestError, path_of
+
+FORMS = {
+    "uniform": "every time between is equally likely",
+    "normal": "a Gaussian error",
+    "latency": "it reports late",
+    "point": "it is exact",
+    "other": "as JSON, or the id of a template",
+}
+_USUAL: dict[str, Any] = {
+    "uniform": {"uniform": [-1, 1]},
+    "normal": {"normal": {"sigma_s": 0.5}},
+    "latency": {"latency": [[0, 2, 0.9], [2, 5, 0.1]]},
+    "point": {"point": True},
+    "other": {"edges_s": [-2, 0], "mass": [1]},
+}
+
+
+class SensorForm:
+    """A sensor as it shall be; `when_saved` is called with its id once ingest has it. Version None: it is new."""
+
+    def __init__(
+        self,
+        viewer: Viewer,
+        document: dict[str, Any],
+        version: int | None,
+        streams: Sequence[str],
+        when_saved: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._viewer, self._document, self._version = viewer, document, version
+        self._streams, self._when_saved = streams, when_saved
+        self._id, self._why = str(document.pop("id", "")), ""
+        self._draw()
+
+    def _draw(self) -> None:
+        document = self._document
+        with ui.element("div").classes("stack"):
+            with ui.element("div").classes("row"):
+                if self._version is None:
+                    text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
+                text_field("Area", document.get("area", ""), partial(self._put, "area"))
+                text_field("Model", document.get("model") or "", partial(self._put, "model"))
+            self._reported = ui.element("div").classes("stack")
+            self._draw_streams()
+            self._particulars(document)
+            self._foot()
+
+    def _draw_streams(self) -> None:
+        """Draw what it reports; the other fields stay as somebody fills them."""
+        reported: dict[str, Any] = self._document["streams"]
+        self._reported.clear()
+        with self._reported:
+            for stream, template in reported.items():
+                self._stream(stream, template)
+            more = {"": "a stream ...", **{each: each for each in self._streams if each not in reported}}
+            if len(more) > 1:
+                choice("Reports", more, "", self._add_stream)
+
+    def _particulars(self, document: dict[str, Any]) -> None:
+        place = document.get("place") or {}
+        with ui.element("div").classes("row"):
+            for name, words in (("lat", "Degrees north"), ("lon", "Degrees east"), ("height_m", "Height, m")):
+                shown = "" if place.get(name) is None else f"{place[name]}"
+                text_field(words, shown, partial(self._put_place, name))
+        with ui.element("div").classes("row"):
+            labels = ", ".join(f"{name}={value}" for name, value in (document.get("labels") or {}).items())
+            text_field("Labels (name=value, ...)", labels, self._put_labels)
+            every = document.get("expect_every_s")
+            text_field("Tell somebody after a silence of, s", "" if every is None else f"{every}", self._put_every)
+
+    def _stream(self, stream: str, template: Any) -> None:
+        kind = next((name for name in FORMS if isinstance(template, dict) and name in template), "other")
+        with ui.element("div").classes("query-edge stack"):
+            with ui.element("div").classes("row spread"):
+                Words("strong", stream)
+                choice(f"Template of {stream}", FORMS, kind, partial(self._take_form, stream))
+                button("✕", partial(self._drop_stream, stream), label=f"No longer reports {stream}")
+            text = template if isinstance(template, str) else json.dumps(template)
+            with ui.element("label").classes("choice wide"):
+                ui.label("in seconds from the report").classes("choice-label")
+                field = ui.element("input").props("type=text maxlength=4000 autocomplete=off")
+                field.props["defaultValue"] = text
+                field.on(
+                    "input", partial(self._take_template, stream), js_handler="(event) => emit(event.target.value)"
+                )
+
+    def _foot(self) -> None:
+        with ui.element("div").classes("row"):
+            text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
+            button("Save", self._save, kind="strong")
+            copy_button(lambda: self._viewer.rest.curl("PUT", "ingest", self._path, None, self._body(), self._seen))
+        self._refused = Words("p", "").classes("field-fault").props("role=alert")
+
+    def _put(self, name: str, text: str) -> None:
+        self._document[name] = text.strip() or None
+
+    def _put_place(self, name: str, text: str) -> None:
+        place = {**(self._document.get("place") or {}), name: _number(text)}
+        kept = {each: value for each, value in place.items() if value is not None}
+        self._document["place"] = kept or None
+
+    def _put_labels(self, text: str) -> None:
+        pairs = (each.partition("=") for each in text.split(",") if each.strip())
+        self._document["labels"] = {name.strip(): value.strip() for name, _, value in pairs}
+
+    def _put_every(self, text: str) -> None:
+        self._document["expect_every_s"] = _number(text)
+
+    def _add_stream(self, stream: str) -> None:
+        if stream:
+            self._document["streams"][stream] = dict(_USUAL["uniform"])
+            self._draw_streams()
+
+    def _drop_stream(self, stream: str) -> None:
+        del self._document["streams"][stream]
+        self._draw_streams()
+
+    def _take_form(self, stream: str, form: str) -> None:
+        self._document["streams"][stream] = json.loads(json.dumps(_USUAL[form]))
+        self._draw_streams()
+
+    def _take_template(self, stream: str, event: Any) -> None:
+        """Take over a template as JSON; what is none is an id, or what ingest refuses with a sentence."""
+        try:
+            self._document["streams"][stream] = json.loads(str(event.args))
+        except ValueError:
+            self._document["streams"][stream] = str(event.args).strip()
+
+    @property
+    def _path(self) -> str:
+        return path_of("v1", "sensors", self._id or "new")
+
+    @property
+    def _seen(self) -> dict[str, str]:
+        return {"If-None-Match": "*"} if self._version is None else {"If-Match": f'"{self._version}"'}
+
+    def _body(self) -> dict[str, Any]:
+        return {name: value for name, value in self._document.items() if value not in (None, {}, "")}
+
+    async def _save(self) -> None:
+        if not self._id:
+            self._refused.set_text("Give the sensor a name.")
+            return
+        try:
+            await self._viewer.rest.send("PUT", "ingest", self._path, self._body(), self._seen, why=self._why.strip())
+        except RestError as error:
+            self._refused.set_text(str(error))
+        else:
+            await self._when_saved(self._id)
+
+
+def _number(text: str) -> float | str | None:
+    """Return the number that a text says; the text where it says none, so that its fault is told."""
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        return text.strip()[:100]

@@ -1,0 +1,130 @@
+"""One sensor: what is heard of it, its templates, what was learnt for it, and a form to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nicegui import ui
+
+from services.console.drawing.template_picture import draw_fit, draw_template
+from services.console.drawing.template_words import said_of
+from services.console.pages.sensors.learnt import show_proposals
+from services.console.pages.sensors.sensor_form import SensorForm
+from services.console.pages.sensors.sensor_table import address_of, fit_of, heard_of, rate_of, since
+from services.console.pages.shell import Words, button, copy_button, page_head
+from services.console.pages.shown_range import ShownRange
+from services.console.pages.time_words import probability
+from services.console.pages.viewer import Viewer
+from services.console.rest.answers import SensorAnswer
+from services.console.rest.sensor_answers import HeardAnswer
+from services.console.rest.services import RestError, path_of
+
+
+class SensorView:
+    """The page of one sensor."""
+
+    def __init__(self, viewer: Viewer, sensor: SensorAnswer, streams: Sequence[str]) -> None:
+        self._viewer, self._sensor, self._streams = viewer, sensor, streams
+        self._path = path_of("v1", "sensors", sensor.id)
+
+    async def draw(self) -> None:
+        """Build the page."""
+        sensor = self._sensor
+        with page_head(f"Sensor {sensor.id}"):
+            back = ui.element("a").classes("quiet").props('href="/sensors"')
+            with back:
+                ui.label("All sensors")
+        with ui.element("section").classes("card stack").props('aria-label="What it is"'):
+            self._particulars()
+        templates = await self._viewer.templates.find(self._viewer.rest, map(str, sensor.streams.values()))
+        heard = heard_of(sensor)
+        for stream, id_ in sensor.streams.items():
+            with ui.element("section").classes("card stack") as box:
+                box.props["aria-label"] = f"Stream {stream}"
+                Words("h2", stream)
+                with ui.element("div").classes("row template-row"):
+                    if str(id_) in templates:
+                        template = templates[str(id_)]
+                        said = f"What it reports {said_of(template)}."
+                        draw_template(template.edges_s, template.mass, said)
+                        with ui.element("div").classes("stack"):
+                            Words("p", said)
+                            Words("p", f"Template {id_}").classes("soft small")
+                    self._heard(heard.get(stream))
+        await show_proposals(self._viewer, sensor.id)
+        self._change()
+
+    def _particulars(self) -> None:
+        sensor = self._sensor
+        words = [f"in the area {sensor.area}"]
+        words += [f"model {sensor.model}"] if sensor.model else []
+        if sensor.place is not None:
+            words.append(f"at {sensor.place['lat']:g}° north, {sensor.place['lon']:g}° east")
+        words += [f"{name}: {value}" for name, value in sensor.labels.items()]
+        Words("p", ", ".join(words))
+        shown = ShownRange.of_address({"area": sensor.area, "span": "600"})
+        link = ui.element("a")
+        link.props["href"] = shown.address()
+        with link:
+            ui.label("See its area now")
+
+    def _heard(self, heard: HeardAnswer | None) -> None:
+        with ui.element("div").classes("stack"):
+            if heard is None:
+                Words("p", "Nothing was heard of it yet.")
+                return
+            seen = Words("p", f"Heard of {since(heard.last_seen_us)}; {rate_of(heard)}.")
+            seen.props["title"] = self._viewer.times.exact(heard.last_seen_us)
+            Words("p", f"{probability(heard.late_share)} of its detections came too late.")
+            if heard.drift is None:
+                Words("p", "Whether the template fits is not known: it was in no match of three or more.")
+                return
+            fit = Words("p", f"The template fits: {fit_of(heard)}, by {heard.drift.errors} recent errors.")
+            fit.props["title"] = f"distance {heard.drift.distance:g}, p-value {heard.drift.p_value:g}"
+        if heard.drift is not None and heard.drift.levels:
+            draw_fit(heard.drift.levels, f"P-P plot of {heard.drift.errors} errors: off by {heard.drift.distance:.2g}")
+
+    def _change(self) -> None:
+        if not self._viewer.may("admin"):
+            return
+        sensor = self._sensor
+        document: dict[str, Any] = {
+            "id": sensor.id,
+            "area": sensor.area,
+            "streams": dict(sensor.streams),
+            "model": sensor.model,
+            "place": None if sensor.place is None else {k: v for k, v in sensor.place.items() if v is not None},
+            "labels": dict(sensor.labels),
+            "expect_every_s": sensor.expect_every_s,
+        }
+        with ui.element("section").classes("card stack").props('aria-label="Change it"'):
+            Words("h2", "Change it")
+            SensorForm(self._viewer, document, sensor.version, self._streams, self._saved)
+            with ui.element("div").classes("row"):
+                button("Remove this sensor", self._ask_removal)
+            self._confirm = ui.element("div").classes("row")
+            self._refused = Words("p", "").classes("field-fault").props("role=alert")
+
+    def _ask_removal(self) -> None:
+        self._confirm.clear()
+        with self._confirm:
+            Words("span", "What it reports from then on is refused.")
+            button("Remove it for good", self._remove, kind="strong")
+            button("Leave it", self._confirm.clear)
+            copy_button(lambda: self._viewer.rest.curl("DELETE", "ingest", self._path, headers=self._seen))
+
+    @property
+    def _seen(self) -> dict[str, str]:
+        return {"If-Match": f'"{self._sensor.version}"'}
+
+    async def _remove(self) -> None:
+        try:
+            await self._viewer.rest.send("DELETE", "ingest", self._path, None, self._seen)
+        except RestError as error:
+            self._refused.set_text(str(error))
+        else:
+            ui.navigate.to("/sensors")
+
+    async def _saved(self, id_: str) -> None:
+        ui.navigate.to(address_of(id_))

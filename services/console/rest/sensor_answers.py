@@ -1,0 +1,64 @@
+"""What ingest answers about streams and learnt templates, as far as the console reads it."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+
+class StreamAnswer(Struct, frozen=True, kw_only=True):
+    """A declared stream: GET /v1/streams."""
+
+    name: str
+    max_delay_s: float = 0.0
+    longest_template_s: float = 0.0
+    sensors: int = 0
+    queries: list[str] = field(default_factory=list)
+    version: int = 0
+
+
+class StreamListAnswer(Struct, frozen=True):
+    """All declared streams."""
+
+    items: list[StreamAnswer]
+
+
+class ProposalAnswer(Struct, frozen=True, kw_only=True):
+    """A template that was learnt for a sensor on a stream: GET /v1/template-proposals."""
+
+    id: str
+    sensor: str
+    stream: str
+    edges_s: list[float]
+    mass: list[float]
+    errors: int
+    pool: str
+    state: str
+    proposed_at_us: int
+    distance: float | None = None
+    score: float | None = None
+    present_score: float | None = None
+
+
+class ProposalListAnswer(Struct, frozen=True):
+    """Some proposals."""
+
+    proposals: list[ProposalAnswer]
+    next: str | None = None
+
+
+class DriftAnswer(Struct, frozen=True, kw_only=True):
+    """How recent errors fit their template."""
+
+    errors: int
+    distance: float
+    p_value: float
+    levels: list[int]
+
+
+class HeardAnswer(Struct, frozen=True, kw_only=True):
+    """What fusion has heard of a sensor on a stream."""
+
+    last_seen_us: int
+    rate_hz: float | None = None
+    late_share: float = 0.0
+    drift: DriftAnswer | None = None

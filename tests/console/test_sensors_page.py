@@ -1,0 +1,135 @@
+"""The page Sensors in a real browser: filter, open one, change it, add and remove one; and the streams."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from tests.console.conftest import serious_faults, shoot
+from tests.console.line import Line
+from tests.integration.service_process import until
+
+pytestmark = pytest.mark.slow
+OpenPage = Callable[..., Page]
+HOSTILE = "<img src=x onerror=window.hacked=1>"
+BUOY = {
+    "area": "bay",
+    "streams": {"noise": {"uniform": [-3, 1]}},
+    "model": HOSTILE,
+    "labels": {"owner": HOSTILE},
+    "place": {"lat": 47.5, "lon": -3.0},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def buoys(line: Line) -> None:
+    for name, lon in (("buoy-1", -3.0), ("buoy-2", -3.2)):
+        document = {**BUOY, "place": {"lat": 47.5, "lon": lon}}
+        line.call("PUT", "ingest", f"/v1/sensors/{name}", json=document).raise_for_status()
+
+
+def known(line: Line, path: str) -> dict[str, Any]:
+    return dict(line.call("GET", "ingest", f"/v1/{path}").json())
+
+
+def test_sensors_are_listed_filtered_and_on_a_map(open_page: OpenPage) -> None:
+    page = open_page("/sensors")
+    rows = page.get_by_label("Sensors", exact=True).locator("tbody tr")
+    expect(rows.filter(has_text="mic-1")).to_contain_text("harbour")
+    page.get_by_label("Area").fill("bay")
+    expect(rows).to_have_count(2)
+    assert page.url.endswith("/sensors?area=bay")
+    expect(rows.first).to_contain_text(HOSTILE)
+    page.get_by_label("Map").get_by_label("buoy-2, silent").click()
+    expect(page.get_by_role("heading", name="Sensor buoy-2")).to_be_visible()
+    expect(page.get_by_label("What it is")).to_contain_text(f"owner: {HOSTILE}")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_a_sensor_is_added_changed_and_removed(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/sensors?new=")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").first).to_contain_text("Give the sensor a name")
+    page.get_by_label("Name", exact=True).fill("mast")
+    page.get_by_label("Area").fill("bay")
+    page.get_by_label("Reports").select_option("noise")
+    page.get_by_label("in seconds from the report").fill('{"uniform": [-99, 0]}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").first).to_contain_text("at most 10 s for stream noise")
+    page.get_by_label("in seconds from the report").fill('{"uniform": [-4, 0]}')
+    page.get_by_label("Model").fill("M-1")
+    page.get_by_label("Degrees north").fill("47.6")
+    page.get_by_label("Degrees east").fill("-3.1")
+    page.get_by_label("Labels (name=value, ...)").fill("site=north")
+    shoot(page, "sensors-new")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Sensor mast")).to_be_visible()
+    expect(page.get_by_label("Stream noise")).to_contain_text("happened at any time at most 4 s before")
+    made = known(line, "sensors/mast")
+    assert (made["model"], made["labels"], made["place"]["lat"]) == ("M-1", {"site": "north"}, 47.6)
+
+    form = page.get_by_label("Change it")
+    form.get_by_label("Template of noise").select_option("normal")
+    form.get_by_label("Tell somebody after a silence of, s").fill("600")
+    form.get_by_label("Why (for the audit trail)").fill("another microphone")
+    form.get_by_role("button", name="Save").click()
+    until(lambda: known(line, "sensors/mast")["version"] > made["version"])
+    changed = known(line, "sensors/mast")
+    assert changed["expect_every_s"] == 600
+    assert changed["streams"] != made["streams"]
+    page.reload()
+    page.get_by_role("button", name="Remove this sensor").click()
+    page.get_by_role("button", name="Remove it for good").click()
+    expect(page.get_by_role("heading", name="Sensors")).to_be_visible()
+    assert line.call("GET", "ingest", "/v1/sensors/mast").status_code == 404
+
+
+def test_what_is_heard_of_a_sensor_is_said(open_page: OpenPage, line: Line) -> None:
+    now_us = time.time_ns() // 1000
+    drift = TemplateDrift(f"t-{0:016x}", errors=100, distance=0.31, p_value=1e-9, levels=[20, *[2] * 10, *[5] * 8, 20])
+    health = SensorHealth("mic-2", "noise", 0, now_us, 2.0, 0.25, drift)
+    told = HealthRecord("harbour", 0, now_us, [health])
+    line.registry.health.take(told.key, told.to_record())
+    page = open_page("/sensors?sensor=mic-2")
+    expect(page.get_by_label("Stream noise")).to_contain_text("Heard of")
+    expect(page.get_by_label("Stream noise")).to_contain_text("25 % of its detections came too late")
+    expect(page.get_by_label("Stream noise")).to_contain_text("The template fits: no: off by 0.31, by 100 recent")
+    expect(page.get_by_role("img", name="P-P plot of 100 errors: off by 0.31")).to_be_visible()
+    expect(page.get_by_label("Stream noise").locator("svg.template-picture")).to_have_attribute(
+        "aria-label", "What it reports happened most likely 1 s to 2 s before."
+    )
+    shoot(page, "sensors-one")
+
+
+def test_a_stream_is_declared_changed_and_removed(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/sensors")
+    streams = page.get_by_label("Streams", exact=True)
+    streams.get_by_role("button", name="New stream").click()
+    streams.get_by_label("Name", exact=True).fill("smell")
+    streams.get_by_label("May come late by, s").fill("7")
+    streams.get_by_role("button", name="Save").click()
+    row = streams.locator("tr", has_text="smell")
+    expect(row).to_contain_text("7 s")
+    row.get_by_role("button", name="Change").click()
+    row.get_by_label("May come late by, s").fill("9")
+    row.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("9 s")
+    assert known(line, "streams/smell")["max_delay_s"] == 9
+    streams.locator("tr", has_text="noise").get_by_role("button", name="Remove").click()
+    expect(streams.get_by_role("alert")).to_contain_text("noise")  # sensors report it
+    row.get_by_role("button", name="Remove").click()
+    expect(streams.locator("tr", has_text="smell")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["/sensors", "/sensors?new=", "/sensors?sensor=buoy-1"])
+def test_it_can_be_used_by_everybody_and_on_a_phone(open_page: OpenPage, path: str) -> None:
+    for width, theme in ((1280, "light"), (380, "dark")):
+        page = open_page(path, width=width, color_scheme=theme)
+        expect(page.locator("h1")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        shoot(page, f"sensors-{path.partition('?')[2].partition('=')[0] or 'all'}-{theme}")
+        assert serious_faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
