@@ -71,8 +71,9 @@ class Layout:
             own["COINCIDE_HISTORY_ARCHIVE_PATH"] = json.dumps(str(archive.path))
         if archives and alerting.history_url is None:
             own["COINCIDE_ALERTING_HISTORY_URL"] = f"http://127.0.0.1:{history.port}"
-        said = (console.ingest_url, console.alerting_url, alerting.console_url)
-        told = zip(_told_where(ports).items(), said, strict=True)
+        said = [console.ingest_url, console.alerting_url, console.fusion_url, alerting.console_url]
+        said += [console.archive_url, console.history_url] if archives else []
+        told = zip(_told_where(ports, archives=archives).items(), said, strict=True)
         own |= {name: url for (name, url), known in told if url != known and name not in environ}
         return cls(RUNTIME, ports, own, archives, any(each.needs_key for each in used))
 
@@ -91,8 +92,8 @@ class Layout:
             own[f"COINCIDE_{component}_PORT"] = str(getattr(ports, component.lower()))
         own["COINCIDE_HISTORY_RUNS_PATH"] = json.dumps(str(runtime / "runs"))
         own["COINCIDE_CONSOLE_PORT"] = str(ports.console)
-        own = {**_told_where(ports), **own, **(overrides or {})}
-        archives = "COINCIDE_ARCHIVE_PATH" in own
+        archives = "COINCIDE_ARCHIVE_PATH" in (overrides or {})
+        own = {**_told_where(ports, archives=archives), **own, **(overrides or {})}
         if archives:
             own["COINCIDE_HISTORY_ARCHIVE_PATH"] = own["COINCIDE_ARCHIVE_PATH"]
             own["COINCIDE_ALERTING_HISTORY_URL"] = f"http://127.0.0.1:{ports.history}"
@@ -152,12 +153,18 @@ def _class_archive(java_home: Path) -> dict[str, str]:
     return dict.fromkeys(named, json.dumps(str(archive))) if archive.is_file() else {}
 
 
-def _told_where(ports: Ports) -> dict[str, str]:
-    """Return what tells the console where ingest and alerting are, and alerting where the console is."""
+def _told_where(ports: Ports, *, archives: bool) -> dict[str, str]:
+    """Return what tells the console where the other processes are, and alerting where the console is."""
+    of_archive = {
+        "COINCIDE_CONSOLE_ARCHIVE_URL": f"http://127.0.0.1:{ports.archive}",
+        "COINCIDE_CONSOLE_HISTORY_URL": f"http://127.0.0.1:{ports.history}",
+    }
     return {
         "COINCIDE_CONSOLE_INGEST_URL": f"http://127.0.0.1:{ports.ingest}",
         "COINCIDE_CONSOLE_ALERTING_URL": f"http://127.0.0.1:{ports.alerting}",
+        "COINCIDE_CONSOLE_FUSION_URL": f"http://127.0.0.1:{ports.fusion}",
         "COINCIDE_ALERTING_CONSOLE_URL": f"http://127.0.0.1:{ports.console}",
+        **(of_archive if archives else {}),
     }
 
 

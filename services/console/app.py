@@ -22,6 +22,7 @@ from services.console.metrics import ConsoleMetrics
 from services.console.pages.page_list import PAGES
 from services.console.pages.shell import ConsolePage, Words, shell, show_fault
 from services.console.pages.viewer import Viewer, view_of
+from services.console.rest.line_watch import LineWatches
 from services.console.rest.live_feed import LiveFeeds
 from services.console.rest.services import RestError, Services
 from services.console.rest.templates import KnownTemplates
@@ -39,14 +40,15 @@ class ConsoleParts:
         self.sessions = PersonSessions(settings.sessions_max, settings.session_s)
         self.entry = Entry(services, self.sessions, metrics)
         self.feeds = LiveFeeds(services, metrics)
+        self.lines = LineWatches(services)
         self.templates = KnownTemplates()
 
     def viewer(self, request: Request, session: PersonSession) -> Viewer:
         """Return what a page that is opened works with."""
         theme, clock, zone = view_of(request)
         rest, feed = self.services.with_key(session.key), self.feeds.of_key(session.key)
-        parts = session, rest, feed, self.settings, self.templates, self.sessions.is_open
-        return Viewer(*parts, request, theme, clock, zone)
+        parts = session, rest, feed, self.lines.of_key(session.key), self.settings, self.templates
+        return Viewer(*parts, self.sessions.is_open, request, theme, clock, zone)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
@@ -55,6 +57,7 @@ class ConsoleParts:
         yield
         cleaning.cancel()
         await self.feeds.close()
+        await self.lines.close()
         await self.services.close()
 
     async def _clean(self) -> None:

@@ -20,6 +20,12 @@ class ConsoleSettings(ListeningSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     ingest_url: ServiceUrl = Field("http://127.0.0.1:8010", description="Ingest, as http://host:port.")
     alerting_url: ServiceUrl = Field("http://127.0.0.1:8020", description="Alerting, as http://host:port.")
+    fusion_url: ServiceUrl | None = Field(
+        "http://127.0.0.1:8030",
+        description="The fusion job's /readyz and /metrics, as http://host:port; null: nobody looks.",
+    )
+    archive_url: ServiceUrl | None = Field(None, description="The same of the archive job, where there is one.")
+    history_url: ServiceUrl | None = Field(None, description="The same of the history process, where there is one.")
     answer_timeout_s: Seconds = Field(10.0, description="How long a service may take for one answer.")
     answer_max_bytes: int = Field(
         32 * 2**20,

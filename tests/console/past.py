@@ -1,17 +1,25 @@
 """The history process over what a line has taken: a real archive, and real runs over it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
+from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
-from spark_jobs.history import _queue, run_service
+from spark_jobs.history import _queue, run_metrics
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.runs.run_server import RunServer
+from spark_jobs.replaying.request import RunError, RunRequest
+from spark_jobs.replaying.run_folder import ComparedMatch
+from spark_jobs.runs.comparing import compare, is_within
+from spark_jobs.runs.run_queue import RunQueue
+from spark_jobs.runs.run_server import RunServer, RunService, read_request
 from spark_jobs.settings import HistorySettings
 from tests.console.line import STREAMS, Line
 from tests.spark_jobs.replaying.test_answers import table_of
@@ -32,9 +40,10 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
         port=line.ports["history"],
     )
     queue = _queue(settings, STREAMS)
-    server = RunServer(
-        settings, ComponentAccess("history", settings, CollectorRegistry()), run_service(queue, settings)
+    service = RunService(
+        queue, run_metrics(queue), lambda asked: _request(line, asked), partial(_compared, line, queue)
     )
+    server = RunServer(settings, ComponentAccess("history", settings, CollectorRegistry()), service)
     queue.start()
     server.start()
     try:
@@ -43,3 +52,31 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
         server.shutdown()
         server.server_close()
         queue.stop(10)
+
+
+def _request(line: Line, asked: Mapping[str, Any]) -> RunRequest:
+    """Read what somebody asks; a query that is named is the one that alerting has, as Kafka would have it."""
+
+    def query_of(given: Any) -> AnyQuery:
+        if not isinstance(given, str):
+            return query_from_json(given)
+        found = line.call("GET", "alerting", f"/v1/queries/{given}")
+        if not found.is_success:
+            raise RunError(f"there is no file {given}, and no query with that id")
+        return query_from_json(found.json()["query"])
+
+    return read_request(asked, query_of, "archive")
+
+
+def _compared(line: Line, queue: RunQueue, run: str, other: str) -> dict[str, Any]:
+    """Compare a run with another, or with the live matches, which alerting has as Kafka would."""
+    folder = queue.folder(run)
+    request = RunRequest.from_json(folder.summary()["request"])
+    before = _live(line, request) if other == "live" else queue.folder(other).matches()
+    return {"run": run, "with": other, **compare(folder.matches(), before).to_json()}
+
+
+def _live(line: Line, request: RunRequest) -> Iterator[ComparedMatch]:
+    asked = {"query": request.query.id, "limit": 1000}
+    items = line.call("GET", "alerting", "/v1/matches", params=asked).json()["items"]
+    return (each for each in msgspec.convert(items, list[ComparedMatch]) if is_within(each, request))

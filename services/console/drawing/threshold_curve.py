@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from services.console.rest.query_answers import CurvePointAnswer
+from services.console.rest.run_answers import CurvePointAnswer
 
 WIDE, TALL, LEFT, BELOW, ABOVE = 640, 220, 46, 24, 10
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from nicegui import context, ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -106,21 +106,31 @@ def _banner(viewer: Viewer) -> None:
         banner.set_visibility(shown[0] > 1)
         said.set_text(f"Not connected: {why}. What you see is old; this page goes on by itself.")
 
-    _hold_feed(viewer)
+    hold_while_open(viewer.feed)
     ui.timer(BANNER_EVERY_S, look)
 
 
-def _hold_feed(viewer: Viewer) -> None:
-    """Hold the live stream from when the browser is connected until the page is gone for good."""
+class Held(Protocol):
+    """What goes on only as long as a page is open."""
+
+    def hold(self) -> None:
+        """Go on until `release`."""
+
+    def release(self) -> None:
+        """End as soon as nobody holds it."""
+
+
+def hold_while_open(what: Held) -> None:
+    """Hold `what` from when the browser is connected until the page is gone for good."""
     held: list[bool] = []
 
     def hold() -> None:
         held.append(True)
-        viewer.feed.hold()
+        what.hold()
 
     def release() -> None:
         if held:
-            viewer.feed.release()
+            what.release()
 
     ui.timer(0, hold, once=True)
     context.client.on_delete(release)

@@ -12,6 +12,7 @@ from fastapi import Request
 
 from services.console.access.sessions import PersonSession
 from services.console.pages.time_words import TimeWords, zone_named
+from services.console.rest.line_watch import LineWatch
 from services.console.rest.live_feed import LiveFeed
 from services.console.rest.services import Rest
 from services.console.rest.templates import KnownTemplates
@@ -28,6 +29,7 @@ class Viewer:
     session: PersonSession
     rest: Rest
     feed: LiveFeed
+    line: LineWatch
     settings: ConsoleSettings
     templates: KnownTemplates
     is_signed_in: Callable[[str], bool]

@@ -195,6 +195,21 @@ class ReceiverListAnswer(Struct, frozen=True):
     items: list[ReceiverAnswer]
 
 
+class DeadLetterAnswer(Struct, frozen=True, kw_only=True):
+    """A detection that could not be used, as GET /v1/dead-letters has it."""
+
+    dead_id: str
+    source: str
+    reason: str
+    detail: str | None = None
+    received_at_us: int | None = None
+    area: str | None = None
+    stream: str | None = None
+    sensor: str | None = None
+    late_by_us: int | None = None
+    record: Any = None
+
+
 class SensorAnswer(Struct, frozen=True, kw_only=True):
     """A sensor as GET /v1/sensors has it."""
 

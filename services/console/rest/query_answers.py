@@ -1,4 +1,4 @@
-"""What the services answer about queries and about runs over history, as far as the console reads it."""
+"""What the services answer about queries, as far as the console reads it."""
 
 from __future__ import annotations
 
@@ -84,42 +84,6 @@ class ExplainAnswer(Struct, frozen=True):
 
     explanation: ExplanationAnswer
     sentences: list[str]
-
-
-class CurvePointAnswer(Struct, frozen=True):
-    """How many matches reach a threshold, and what they come to."""
-
-    threshold: float
-    matches: int
-    episodes: int | None = None
-    chance: float | None = None
-
-
-class RunRequestAnswer(Struct, frozen=True):
-    """What a run was asked."""
-
-    from_us: int
-    to_us: int
-
-
-class RunAnswer(Struct, frozen=True, kw_only=True):
-    """A run over history: its summary."""
-
-    run: str
-    request: RunRequestAnswer
-    state: str
-    progress: float = 0.0
-    error: str | None = None
-    matches: int | None = None
-    detections: int | None = None
-    own_threshold: float | None = None
-    curve: list[CurvePointAnswer] = field(default_factory=list)
-    curve_of: str | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing changes any more."""
-        return self.state not in {"queued", "running"}
 
 
 class ChangeAnswer(Struct, frozen=True, kw_only=True):

@@ -1,11 +1,11 @@
-"""Services: ingest and alerting as one key sees them; requests are bounded in number, time and length of the answer."""
+"""Services: ingest, alerting and the jobs as one key sees them; what is asked is bounded in number, time and length."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
@@ -16,9 +16,10 @@ from services.common.access.who import REASON_HEADER
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 
-Service = Literal["ingest", "alerting"]
+Service = Literal["ingest", "alerting", "fusion", "archive", "history"]
 Parameters = Mapping[str, str | int | float | bool | list[str] | None]
 T = TypeVar("T")
+LONGEST_LINES_BYTES = 256 * 2**20
 
 
 class RestError(Exception):
@@ -41,7 +42,13 @@ class Services:
         self, settings: ConsoleSettings, metrics: ConsoleMetrics, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self.settings, self._metrics = settings, metrics
+        jobs: dict[Service, str | None] = {
+            "fusion": settings.fusion_url,
+            "archive": settings.archive_url,
+            "history": settings.history_url,
+        }
         self.urls: dict[Service, str] = {"ingest": settings.ingest_url, "alerting": settings.alerting_url}
+        self.urls |= {service: url for service, url in jobs.items() if url is not None}
         limits = httpx.Limits(max_connections=settings.requests_max + settings.sessions_max)
         self.http = httpx.AsyncClient(
             timeout=settings.answer_timeout_s, limits=limits, transport=transport, trust_env=False
@@ -52,11 +59,12 @@ class Services:
         """Return the services as the holder of `key` sees them; None shows no key."""
         return Rest(self, key)
 
-    async def ask(self, request: httpx.Request, service: Service) -> bytes:
-        """Return the body of the answer; a `RestError` says why there is none."""
+    async def ask(self, request: httpx.Request, service: Service, timeout_s: float | None = None) -> bytes:
+        """Return the body of the answer; a `RestError` says why there is none. `timeout_s`: less than usual."""
+        usual_s = self.settings.answer_timeout_s
         async with self._turns:
             try:
-                answer = await asyncio.wait_for(self._answer(request, service), self.settings.answer_timeout_s)
+                answer = await asyncio.wait_for(self._answer(request, service), min(usual_s, timeout_s or usual_s))
             except RestError as error:
                 self._metrics.asked.labels("away" if error.is_away else "refused").inc()
                 raise
@@ -81,6 +89,27 @@ class Services:
         if answer.is_success:
             return bytes(body)
         raise RestError(problem_sentence(service, answer.status_code, bytes(body)), answer.status_code)
+
+    async def lines(self, request: httpx.Request, service: Service) -> AsyncIterator[bytes]:
+        """Yield the lines of a long answer as they come, at most `LONGEST_LINES_BYTES` of them."""
+        taken, rest = 0, b""
+        try:
+            answer = await self.http.send(request, stream=True)
+            try:
+                if not answer.is_success:
+                    detail = problem_sentence(service, answer.status_code, await answer.aread())
+                    raise RestError(detail, answer.status_code)
+                async for piece in answer.aiter_bytes():
+                    taken += len(piece)
+                    *whole, rest = (rest + piece).split(b"\n")
+                    for line in whole:
+                        yield line
+                    if taken > LONGEST_LINES_BYTES:
+                        return
+            finally:
+                await answer.aclose()
+        except httpx.HTTPError as error:
+            raise RestError(f"{service} does not answer ({reason_of(error)})") from None
 
     async def close(self) -> None:
         """Disconnect."""
@@ -184,12 +213,14 @@ def read_answer(kind: type[T], body: bytes, service: Service) -> T:
 
 
 def problem_sentence(service: Service, status: int, body: bytes) -> str:
-    """Return the sentence of a problem document; for anything else, its status."""
+    """Return the sentence of a problem document, or a job's own in plain text; for anything else, its status."""
     try:
         document = msgspec.json.decode(body)
         return str(document["detail"])[:1000]
     except (msgspec.MsgspecError, KeyError, TypeError):
-        return f"{service} answered {status}"
+        text = body[:1000].decode("utf-8", "replace").strip()
+        is_sentence = text.isprintable() and text and text[0] not in "<{["
+        return text if is_sentence else f"{service} answered {status}"
 
 
 def reason_of(error: Exception) -> str:

@@ -52,6 +52,8 @@ def test_the_archive_runs_where_somebody_says_where() -> None:
     assert not Layout.of_checkout({}).archives
     demo = Layout.of_checkout({}, {"COINCIDE_ARCHIVE_PATH": "there"})
     front = {"COINCIDE_ALERTING_HISTORY_URL": "http://127.0.0.1:8050"}
+    front |= {"COINCIDE_CONSOLE_ARCHIVE_URL": "http://127.0.0.1:8040"}
+    front |= {"COINCIDE_CONSOLE_HISTORY_URL": "http://127.0.0.1:8050"}
     there = {"COINCIDE_ARCHIVE_PATH": "there", "COINCIDE_HISTORY_ARCHIVE_PATH": '"there"', **front}
     assert (demo.archives, demo.overrides) == (True, there)
     own = Layout.of_checkout({"COINCIDE_ARCHIVE_PATH": "mine"}, {"COINCIDE_ARCHIVE_PATH": "there"})
@@ -82,6 +84,7 @@ def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name:
     console = load_settings(ConsoleSettings, None, own)
     ports = (ingest.port, alerting.port, fusion.port, archive.port, history.port, console.port)
     assert (console.ingest_url, console.alerting_url) == (layout.url("ingest"), layout.url("alerting"))
+    assert console.fusion_url == layout.url("fusion")
     assert alerting.console_url == layout.url("console")
     assert ports == astuple(layout.ports)[2:]
     assert len(set(astuple(layout.ports))) == 8

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from services.console.rest.query_answers import RunAnswer
+from services.console.rest.run_answers import RunAnswer
 from services.console.rest.services import Rest, RestError, path_of
 
 RUNS = "/v1/history-runs"

@@ -7,7 +7,7 @@ from typing import Any
 
 from services.console.pages.queries.past_runs import Example
 from services.console.pages.time_words import duration
-from services.console.rest.query_answers import CurvePointAnswer
+from services.console.rest.run_answers import CurvePointAnswer
 
 
 def sentence_of(curve: Sequence[CurvePointAnswer], present: float, chosen: float, span_us: int) -> str:

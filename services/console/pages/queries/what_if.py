@@ -22,7 +22,8 @@ from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import MatchAnswer, PageAnswer
-from services.console.rest.query_answers import QueryAnswer, RunAnswer
+from services.console.rest.query_answers import QueryAnswer
+from services.console.rest.run_answers import RunAnswer
 from services.console.rest.services import RestError, path_of
 
 HOUR_US = 3_600_000_000

@@ -48,6 +48,7 @@ def test_a_question_goes_to_its_service_with_the_key_and_without_what_is_not_giv
     [
         (httpx.Response(404, json={"detail": "there is no match"}), "there is no match", False),
         (httpx.Response(503, json={"detail": "Kafka is silent"}), "Kafka is silent", True),
+        (httpx.Response(503, text="the query ended\n"), "the query ended", True),
         (httpx.Response(500, text="<html>"), "alerting answered 500", False),
         (httpx.Response(200, text="no JSON"), "alerting answered what the console cannot read", False),
         (httpx.Response(200, json={"name": 1}), "alerting answered what the console cannot read", False),

@@ -1,0 +1,1 @@
+"""How the line is: its components with rates and delays, what is wrong now, and what was refused."""

@@ -1,0 +1,98 @@
+"""One run: what it found, and its curve, which says what another threshold would have given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nicegui import ui
+
+from services.console.drawing.run_charts import curve_options, is_logarithmic
+from services.console.pages.history.run_words import found_by, kind_of, range_of, state_of
+from services.console.pages.number_words import count, counted
+from services.console.pages.shell import Words, copy_button
+from services.console.pages.viewer import Viewer
+from services.console.rest.run_answers import CurvePointAnswer, RunAnswer
+from services.console.rest.services import RestError, path_of
+
+
+class RunOutcome:
+    """The run that is looked at; asked for again as long as it goes on."""
+
+    def __init__(self, viewer: Viewer, run: str) -> None:
+        self._viewer, self._path = viewer, path_of("v1", "history-runs", run)
+        self.run: RunAnswer | None = None
+        with ui.element("section").classes("card").props('aria-label="The chosen run"'):
+            with ui.element("div").classes("row spread"):
+                self._title = Words("h2", "")
+                copy_button(viewer.rest.curl("GET", "alerting", self._path))
+            self._said = Words("p", "Loading …").props("role=status")
+            self._box = ui.element("div")
+
+    async def load(self) -> None:
+        """Ask unless it has ended, and draw what it found."""
+        if self.run is not None and self.run.is_over:
+            return
+        try:
+            self.run = await self._viewer.rest.get(RunAnswer, "alerting", self._path)
+        except RestError as error:
+            self._said.set_text(str(error))
+            return
+        self._title.set_text(self.run.request.query_id)
+        self._said.set_text(self._sentence(self.run))
+        if self.run.is_over:
+            self._draw(self.run)
+
+    def _sentence(self, run: RunAnswer) -> str:
+        asked = f"{kind_of(run.request)}; {range_of(run.request, self._viewer.times)}."
+        looked = "" if run.detections is None else f" in {counted(run.detections, 'detection')}"
+        found = f" It found {found_by(run)}{looked}." if run.matches is not None else ""
+        return f"{asked} It is {state_of(run)}.{found}" + (f" {run.error}" if run.error else "")
+
+    def _draw(self, run: RunAnswer) -> None:
+        self._box.clear()
+        if not run.curve:
+            return
+        with self._box:
+            Words("h3", "What another threshold would give").classes("chart-title")
+            if run.curve_of:
+                Words("p", run.curve_of).classes("soft small")
+            if len(run.curve) > 1:
+                chart = ui.echart(curve_options(run.curve, run.own_threshold), renderer="svg").classes("chart")
+                chart.props["role"] = "img"
+                chart.props["aria-label"] = (
+                    "Matches, episodes and chance against the threshold; the table below has them"
+                )
+                if is_logarithmic(run.curve) and not all(each.matches for each in run.curve):
+                    Words("p", "The scale is logarithmic: beyond the end of a line there is nothing.").classes(
+                        "soft small"
+                    )
+            with ui.element("details") as details:
+                details.props["open"] = len(run.curve) < 2
+                Words("summary", "As a table")
+                _table(run.curve)
+
+
+def _table(points: Sequence[CurvePointAnswer]) -> None:
+    columns: dict[str, list[float | None]] = {
+        "Matches": [each.matches for each in points],
+        "Episodes": [each.episodes for each in points],
+        "By chance": [each.chance for each in points],
+    }
+    told = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    with ui.element("table").classes("plain"):
+        with ui.element("thead"), ui.element("tr"):
+            for name in ("Threshold", *told):
+                Words("th", name).props("scope=col")
+        with ui.element("tbody"):
+            for at, each in enumerate(points):
+                with ui.element("tr"):
+                    Words("td", f"{each.threshold:.3g}").classes("number")
+                    for values in told.values():
+                        _cell(values[at])
+
+
+def _cell(value: float | None) -> None:
+    words = "–" if value is None else count(value) if value >= 100 or value == int(value) else f"{value:.3g}"
+    cell = Words("td", words).classes("number")
+    if value is not None:
+        cell.props["title"] = f"{value:.10g}"

@@ -1,0 +1,78 @@
+"""The page History: runs over the past, what they found, and how they differ from each other and from what is live."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from services.console.pages.history.asking import AskForm
+from services.console.pages.history.difference import DifferenceView
+from services.console.pages.history.outcome import RunOutcome
+from services.console.pages.history.run_list import RunList
+from services.console.pages.history.run_words import PATH
+from services.console.pages.shell import ConsolePage, Words, copy_button, empty_state, page_head
+from services.console.pages.viewer import Viewer
+from services.console.rest.query_answers import QueryListAnswer
+from services.console.rest.run_answers import RunAnswer, RunListAnswer
+from services.console.rest.services import RestError
+
+LOOK_EVERY_S = 2.0
+START = "COINCIDE_ARCHIVE_PATH=.local/archive make up"
+UNAVAILABLE = 503
+
+
+async def show_history(viewer: Viewer) -> None:
+    """Fill the page."""
+    page_head("History")
+    try:
+        runs = (await viewer.rest.get(RunListAnswer, "alerting", PATH)).items
+    except RestError as error:
+        if error.status != UNAVAILABLE:
+            raise
+        _say_how_to_start(str(error))
+        return
+    await _show_runs(viewer, runs)
+
+
+async def _show_runs(viewer: Viewer, runs: list[RunAnswer]) -> None:
+    asked = viewer.request.query_params
+    chosen, other = asked.get("run", "")[:64], asked.get("with", "")[:64]
+    if viewer.may("queries"):
+        queries = (await viewer.rest.get(QueryListAnswer, "alerting", "/v1/queries")).items
+        AskForm(viewer, sorted(each.id for each in queries), is_open=not runs)
+    outcome = RunOutcome(viewer, chosen) if chosen else None
+    beside = ui.element("div").classes("beside-run")
+    listed = RunList(viewer, chosen)
+    listed.show(runs)
+    is_compared = [False]
+
+    async def look() -> None:
+        await listed.load()
+        if outcome is not None:
+            await outcome.load()
+            await compare(outcome)
+
+    async def compare(outcome: RunOutcome) -> None:
+        run = outcome.run
+        if is_compared[0] or run is None or not run.has_matches:
+            return
+        is_compared[0] = True
+        with beside:
+            view = DifferenceView(viewer, run, listed.runs, other)
+        await view.load()
+
+    if outcome is not None:
+        await outcome.load()
+        await compare(outcome)
+    ui.timer(LOOK_EVERY_S, look)
+
+
+def _say_how_to_start(why: str) -> None:
+    with empty_state("Runs over history cannot be asked for"):
+        Words("p", f"{why[:1].upper()}{why[1:]}.")
+        Words("p", "Keep an archive, and the history process runs beside it:")
+        Words("pre", START).props("tabindex=0")
+        copy_button(START, "Copy the command")
+        Words("p", "docs/how-to/ask-the-past.md says more.").classes("soft small")
+
+
+HISTORY = ConsolePage("/history", "History", show_history)

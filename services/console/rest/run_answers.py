@@ -1,0 +1,112 @@
+"""What the history process answers, as far as the console reads it: runs, their curves, and comparisons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+
+class RunRequestAnswer(Struct, frozen=True, kw_only=True):
+    """What was asked."""
+
+    query: dict[str, Any]
+    from_us: int
+    to_us: int
+    source: str
+    as_live: bool
+    min_threshold: float | None = None
+    keeps_matches: bool = True
+
+    @property
+    def query_id(self) -> str:
+        """The query's id."""
+        return str(self.query.get("id", ""))
+
+
+class CurvePointAnswer(Struct, frozen=True):
+    """How many matches and episodes reach a threshold, and how many matches chance would give."""
+
+    threshold: float
+    matches: int
+    episodes: int | None = None
+    chance: float | None = None
+    chance_error: float | None = None
+
+
+class RunAnswer(Struct, frozen=True, kw_only=True):
+    """A run as GET /v1/history-runs/{id} has it."""
+
+    run: str
+    state: str
+    started_at_us: int
+    request: RunRequestAnswer
+    progress: float = 0.0
+    error: str | None = None
+    detections: int | None = None
+    frames: int | None = None
+    matches: int | None = None
+    episodes: int | None = None
+    own_threshold: float | None = None
+    curve: list[CurvePointAnswer] = field(default_factory=list)
+    curve_of: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing changes any more."""
+        return self.state not in {"queued", "running"}
+
+    @property
+    def has_matches(self) -> bool:
+        """Whether it can be compared."""
+        return self.state == "done" and self.request.keeps_matches
+
+
+class RunListAnswer(Struct, frozen=True):
+    """All runs, the newest first."""
+
+    items: list[RunAnswer]
+
+
+class ChangedAnswer(Struct, frozen=True):
+    """A match whose probability differs."""
+
+    id: str
+    before: float
+    now: float
+
+
+class ComparisonAnswer(Struct, frozen=True, kw_only=True):
+    """A run beside another one, or what is live."""
+
+    counts: dict[str, int]
+    added: list[str]
+    gone: list[str]
+    changed: list[ChangedAnswer]
+
+
+class FoundMemberAnswer(Struct, frozen=True):
+    """Who detected a member of a match, and when."""
+
+    sensor: str
+    detected_at_us: int
+
+
+class FoundMatchAnswer(Struct, frozen=True, kw_only=True):
+    """As much of a match as says when and where it was."""
+
+    id: str
+    area: str
+    probability: float
+    members: list[FoundMemberAnswer]
+
+    @property
+    def where(self) -> str:
+        """Its area, and who saw it."""
+        return f"{self.area}: {', '.join(sorted({each.sensor for each in self.members}))}"
+
+    @property
+    def times_us(self) -> tuple[int, int]:
+        """When the first and the last member were detected."""
+        times = [each.detected_at_us for each in self.members]
+        return min(times), max(times)

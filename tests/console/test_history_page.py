@@ -1,0 +1,142 @@
+"""The page History in a real browser, over real runs: ask, follow, look at the curve, compare, remove."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from deploy.local.machine import wait_until
+from tests.console.conftest import running_console, serious_faults, shoot
+from tests.console.line import Line, running_line
+from tests.console.past import running_past
+from tests.integration.service_process import ServiceProcess, until
+
+pytestmark = pytest.mark.slow
+OpenPage = Callable[..., Page]
+QUERY = "sn1987a-two-of-three"
+RANGE = {"from": "1987-02-23T07:00:00Z", "to": "1987-02-23T08:00:00Z"}
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+    """A line with the neutrinos of 1987 in its archive."""
+    folder = tmp_path_factory.mktemp("line")
+    with running_line(folder) as line:
+        line.post_1987()
+        until(lambda: len(line.call("GET", "alerting", "/v1/episodes").json()["items"]) == 1)
+        with running_past(line, folder):
+            yield line
+
+
+@pytest.fixture(scope="module")
+def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    with running_console(tmp_path_factory.mktemp("console"), line) as console:
+        yield console
+
+
+def done(line: Line, **asked: Any) -> str:
+    """Do a run, and return its id."""
+    run = line.call("POST", "alerting", "/v1/history-runs", json={"query": QUERY, **RANGE, **asked}).json()["run"]
+
+    def ended() -> bool:
+        return bool(line.call("GET", "alerting", f"/v1/history-runs/{run}").json()["state"] == "done")
+
+    assert wait_until(ended, 30)
+    return str(run)
+
+
+def chosen(page: Page) -> Locator:
+    return page.get_by_label("The chosen run")
+
+
+def test_a_run_is_asked_for_in_the_form_and_shows_its_curve(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/history")
+    expect(page.get_by_label("Runs")).to_contain_text("No run yet")
+    shoot(page, "history-empty")
+    page.get_by_label("Query").select_option(QUERY)
+    page.get_by_label("Range").select_option("")
+    page.get_by_label("From (Europe/Rome)").fill("1987-02-23T08:00:00")
+    page.get_by_label("To (Europe/Rome)").fill("1987-02-23T09:00:00")
+    page.get_by_label("Curve from threshold").fill("7")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("min_threshold is 7.0: a probability above 0, at most 1")
+    page.get_by_label("Curve from threshold").fill("0.05")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_url(re.compile(r"/history\?run=r-[0-9a-f]{32}$"))
+    expect(chosen(page)).to_contain_text(re.compile(r"It is done\. It found [\d,]+ matches in \d+ detections"))
+    [run] = line.call("GET", "alerting", "/v1/history-runs").json()["items"]
+    assert (run["request"]["from_us"], run["request"]["to_us"]) == (541_062_000_000_000, 541_065_600_000_000)
+    expect(chosen(page)).to_contain_text(f"{run['matches']:,} matches")
+    expect(chosen(page).locator(".chart svg")).to_be_visible()
+    chosen(page).get_by_text("As a table").click()
+    expect(chosen(page).locator("tbody tr")).to_have_count(len(run["curve"]))
+    shoot(page, "history-curve")
+
+
+def test_a_run_is_compared_with_what_is_live_and_each_difference_leads_to_its_time(
+    open_page: OpenPage, line: Line
+) -> None:
+    run = done(line)
+    page = open_page(f"/history?run={run}", color_scheme="dark")
+    page.get_by_label("This run with").select_option("live")
+    page.wait_for_url(re.compile("with=live"))
+    compared = page.get_by_label("Compare")
+    told = line.call("GET", "alerting", f"/v1/history-runs/{run}/compare", params={"with": "live"}).json()
+    counts = told["counts"]
+    words = ", ".join(f"{counts[kind]:,} {kind}" for kind in ("added", "gone", "changed", "same"))
+    expect(compared.get_by_role("status")).to_contain_text(words)
+    assert serious_faults(page) == []
+    shoot(page, "history-live-dark")
+
+
+def test_two_runs_are_compared(open_page: OpenPage, line: Line) -> None:
+    longer, shorter = done(line), done(line, to="1987-02-23T07:35:41Z")
+    page = open_page(f"/history?run={shorter}&with={longer}")
+    compared = page.get_by_label("Compare")
+    gone = line.call("GET", "alerting", f"/v1/history-runs/{shorter}/compare", params={"with": longer}).json()["gone"]
+    assert len(gone) > 50
+    expect(compared.get_by_role("status")).to_contain_text(f"0 added, {len(gone):,} gone, 0 changed")
+    expect(compared.locator("tbody tr")).to_have_count(21)
+    expect(compared.locator("tbody tr").last).to_contain_text(f"{len(gone) - 20} matches more")
+    expect(compared.locator(".chart svg")).to_be_visible()
+    assert serious_faults(page) == []
+    shoot(page, "history-compare")
+    compared.get_by_role("link", name="Show this time").first.click()
+    page.wait_for_url(re.compile(r"/\?from=1987-02-23T07.*area=sn1987a"))
+    back = open_page(f"/history?run={longer}&with={shorter}", width=380)
+    expect(back.get_by_label("Compare").get_by_role("status")).to_contain_text(f"{len(gone):,} added, 0 gone")
+    assert back.evaluate("document.documentElement.scrollWidth") <= 380
+    shoot(back, "history-phone")
+
+
+def test_a_run_that_fails_says_why_and_is_removed_after_a_second_press(open_page: OpenPage, line: Line) -> None:
+    asked = {"query": QUERY, **RANGE, "as_live": True, "source": "topic"}
+    run = line.call("POST", "alerting", "/v1/history-runs", json=asked).json()["run"]
+    page = open_page(f"/history?run={run}")
+    expect(chosen(page)).to_contain_text("It is failed", timeout=30_000)
+    row = page.locator("tr[aria-current]")
+    expect(row).to_contain_text("as live, from the topic")
+    row.get_by_role("button", name="Remove").click()
+    expect(row.get_by_role("status")).to_contain_text("Press again")
+    assert line.call("GET", "alerting", f"/v1/history-runs/{run}").is_success
+    row.get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)
+    assert line.call("GET", "alerting", f"/v1/history-runs/{run}").status_code == 404
+
+
+def test_a_run_that_is_not_there_and_one_that_looks_like_markup(open_page: OpenPage) -> None:
+    page = open_page("/history?run=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E&with=%3Cb%3E")
+    expect(chosen(page).get_by_role("status")).not_to_be_empty()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_where_no_history_runs_it_says_how_to_start_it(open_page: OpenPage, tmp_path: Any) -> None:
+    open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
+    with running_line(tmp_path) as line, running_console(tmp_path, line) as console:
+        page = open_page("/history", url=console.url)
+        expect(page.get_by_text("Runs over history cannot be asked for")).to_be_visible()
+        expect(page.locator(".content")).to_contain_text("COINCIDE_ARCHIVE_PATH=.local/archive make up")
+        expect(page.locator(".content")).to_contain_text("The history process does not answer")
+        shoot(page, "history-off")

@@ -1,0 +1,203 @@
+"""The law of what is wrong now, case by case: readings as they come, and the sentences that have to follow."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from deploy.local.machine import ROOT
+from services.console.pages.health.faults import STATIONS, Fault, faults_of
+from services.console.pages.health.stations import BESIDE, LINE, quantile
+from services.console.rest.answers import AlertAnswer
+from services.console.rest.component_readings import ComponentReading, ComponentTrend, Samples
+from services.console.rest.line_watch import WANTED, LineReading
+from services.console.rest.services import Service
+
+NOW_S = 2_000_000.0
+FUSION = {
+    "coincide_fusion_kafka_up": 1,
+    "coincide_fusion_last_batch_timestamp_seconds": NOW_S - 1,
+    'coincide_fusion_lag_records{topic="coincide.detections"}': 0,
+    "coincide_fusion_detections_total": 1000,
+    "coincide_fusion_late_total": 0,
+    "coincide_fusion_evicted_total": 0,
+    "coincide_fusion_malformed_total": 0,
+    'coincide_fusion_query_suspensions{query="bang"}': 0,
+}
+INGEST = {
+    "coincide_ingest_posts_total": 5,
+    "coincide_ingest_detections_unacknowledged_total": 0,
+    "coincide_ingest_heartbeats_failed_total": 0,
+    "coincide_ingest_dead_letters_dropped_total": 0,
+}
+ALERTING = {"coincide_alerting_kafka_up": 1}
+WELL: dict[Service, Mapping[str, float]] = {"ingest": INGEST, "fusion": FUSION, "alerting": ALERTING}
+LAG = 'coincide_fusion_lag_records{topic="coincide.detections"}'
+LAST_BATCH = "coincide_fusion_last_batch_timestamp_seconds"
+AWAY = "{} does not answer (nobody listens there)"
+ALL_AWAY: dict[str, Any] = {name: AWAY.format(name) for name in WELL}
+
+
+def samples(values: Mapping[str, float]) -> Samples:
+    return Samples.of_text("".join(f"{name} {value}\n" for name, value in values.items()), WANTED)
+
+
+def trend(before: Mapping[str, float], now: Mapping[str, float] | str, not_ready: str | None = None) -> ComponentTrend:
+    """Return two looks, 100 s apart; a text says why nobody answered the second."""
+    first = ComponentReading(0.0, is_ready=True, samples=samples(before))
+    if isinstance(now, str):
+        return ComponentTrend([first, ComponentReading(100.0, why_away=now)])
+    last = ComponentReading(100.0, not_ready is None, None, not_ready, samples({**before, **now}))
+    return ComponentTrend([first, last])
+
+
+def reading(
+    *alerts: AlertAnswer, not_ready: dict[str, str] | None = None, before: dict[str, float] | None = None, **now: Any
+) -> LineReading:
+    """Return a line that is well but for what is said of single components."""
+    trends: dict[Service, ComponentTrend] = {
+        name: trend(
+            {**values, **((before or {}) if name == "fusion" else {})}, now.get(name, {}), (not_ready or {}).get(name)
+        )
+        for name, values in WELL.items()
+    }
+    return LineReading(trends, alerts, NOW_S)
+
+
+def alert(source: str, title: str = "It is so", text: str | None = "Because. ") -> AlertAnswer:
+    return AlertAnswer(
+        id="a", title=title, severity="warning", state="firing", fired_at_us=0, kind="system", source=source, text=text
+    )
+
+
+def sentences(line: LineReading) -> list[tuple[str, str]]:
+    return [(fault.station, fault.sentence) for fault in faults_of(line)]
+
+
+CASES: dict[str, tuple[LineReading, list[tuple[str, str]]]] = {
+    "nothing": (reading(), []),
+    "nothing was looked at yet": (LineReading(), []),
+    "ingest is away": (
+        reading(ingest=AWAY.format("ingest")),
+        [("ingest", "Ingest does not answer (nobody listens there): no detection is taken.")],
+    ),
+    "all are away, from upstream to downstream": (
+        reading(**ALL_AWAY),
+        [
+            ("ingest", "Ingest does not answer (nobody listens there): no detection is taken."),
+            ("fusion", "Fusion does not answer (nobody listens there): no match is found meanwhile."),
+            (
+                "alerting",
+                "Alerting does not answer (nobody listens there): nobody is told, and queries cannot be changed.",
+            ),
+        ],
+    ),
+    "ingest says why it is not ready": (
+        reading(not_ready={"ingest": "the streams have not been read yet"}),
+        [("ingest", "Ingest is not ready: the streams have not been read yet.")],
+    ),
+    "Kafka is the reason that others are not ready": (
+        reading(
+            not_ready={"ingest": "Kafka does not answer", "fusion": "the query ended", "alerting": "Kafka is silent"},
+            fusion={"coincide_fusion_kafka_up": 0},
+        ),
+        [("detections", "Kafka does not answer: nothing is handed on.")],
+    ),
+    "Kafka does not acknowledge": (
+        reading(ingest={"coincide_ingest_detections_unacknowledged_total": 1}),
+        [("detections", "Kafka has not acknowledged 1 detection lately: their POSTs got 503.")],
+    ),
+    "fusion has stalled": (
+        reading(fusion={LAST_BATCH: NOW_S - 120, LAG: 3400}, not_ready={"fusion": "no sign of life for 120 s"}),
+        [("fusion", "Fusion has not finished a batch for 2 min: 3,400 records wait.")],
+    ),
+    "fusion has nothing to do": (reading(fusion={LAST_BATCH: NOW_S - 7200}), []),
+    "the first batch does not end": (
+        reading(before={LAST_BATCH: 0, LAG: 7}, fusion={LAG: 9}),
+        [("fusion", "Fusion has finished no batch since it was started: 9 records wait.")],
+    ),
+    "the first batch may still end": (reading(before={LAST_BATCH: 0, LAG: 0}, fusion={LAG: 9}), []),
+    "fusion falls behind": (
+        reading(before={LAG: 4000}, fusion={LAG: 12_345}),
+        [("fusion", "Fusion falls behind: 12,300 records wait, 8,345 more than 1.67 min ago.")],
+    ),
+    "fusion catches up": (reading(before={LAG: 20_000}, fusion={LAG: 12_345}), []),
+    "fusion is asked for the first time": (
+        LineReading({"fusion": ComponentTrend([trend(FUSION, {LAG: 12_345}).readings[-1]])}, (), NOW_S),
+        [],
+    ),
+    "much is late": (
+        reading(fusion={"coincide_fusion_detections_total": 1500, "coincide_fusion_late_total": 100}),
+        [("fusion", "20% of the last 500 detections came too late to be joined.")],
+    ),
+    "few of few are late": (
+        reading(fusion={"coincide_fusion_detections_total": 1050, "coincide_fusion_late_total": 50}),
+        [],
+    ),
+    "counters begin anew after a restart": (
+        reading(
+            fusion={"coincide_fusion_detections_total": 3, "coincide_fusion_evicted_total": 0},
+            before={
+                "coincide_fusion_evicted_total": 9,
+            },
+        ),
+        [],
+    ),
+    "detections are evicted": (
+        reading(fusion={"coincide_fusion_evicted_total": 2}),
+        [("fusion", "2 detections were evicted before their time: matches may be missing.")],
+    ),
+    "a query is suspended": (
+        reading(fusion={'coincide_fusion_query_suspensions{query="bang"}': 2}),
+        [("fusion", "The query bang broke a limit and gives no more matches in 2 areas.")],
+    ),
+    "a receiver takes nothing": (
+        reading(alerting={'coincide_alerting_outbox_age_seconds{receiver="ops"}': 400}),
+        [("people", "The receiver ops has not taken an alert for 6.67 min.")],
+    ),
+    "what alerts tell comes where it belongs": (
+        reading(alert("query_suspended"), alert("sensor_silent", "The sensor mic-1 is silent", None)),
+        [("gateways", "The sensor mic-1 is silent."), ("fusion", "It is so: Because.")],
+    ),
+    "an alert that has its cause beside it is not told": (
+        reading(alert("line_stalled"), fusion=AWAY.format("fusion")),
+        [("fusion", "Fusion does not answer (nobody listens there): no match is found meanwhile.")],
+    ),
+    "an alert is told where fusion cannot be seen": (
+        LineReading({"ingest": trend(INGEST, {})}, [alert("line_stalled")], NOW_S),
+        [("fusion", "It is so: Because.")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_wrong_is_said_and_the_most_upstream_first(case: str) -> None:
+    line, expected = CASES[case]
+    assert sentences(line) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_fault_names_a_section_that_the_page_has(case: str) -> None:
+    for fault in faults_of(CASES[case][0]):
+        page = (ROOT / fault.page).read_text(encoding="utf-8")
+        assert f" {fault.section}\n" in page or f"| {fault.section} |" in page
+
+
+def test_a_line_that_is_not_seen_has_no_number_and_no_state_that_is_well() -> None:
+    for line in (LineReading(), reading(**ALL_AWAY)):
+        for kind in (*LINE, *BESIDE):
+            view = kind.view(line, faults_of(line))
+            assert view.state != "well"
+            assert {figure.words for figure in view.figures} <= {"unknown"}
+
+
+def test_a_quantile_lies_within_its_bucket() -> None:
+    assert quantile({}, 0.5) is None
+    assert quantile({1.0: 0.0, float("inf"): 0.0}, 0.5) is None
+    assert quantile({1.0: 10.0, 2.0: 30.0, float("inf"): 30.0}, 0.5) == pytest.approx(1.25)
+    assert quantile({1.0: 0.0, float("inf"): 4.0}, 0.5) == 1.0  # more is not known
+
+
+def test_stations_are_in_the_order_of_the_line() -> None:
+    assert tuple(kind.station for kind in (*LINE, *BESIDE)) == STATIONS
+    assert Fault("people", "", "").page.startswith("docs/")
