@@ -1,4 +1,4 @@
-"""Query documents: the JSON objects that ``PUT /v1/queries/{id}`` takes, read from files."""
+"""Query documents: the JSON or the SQL that ``PUT /v1/queries/{id}`` takes, read from files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from coincide.command.faults import CommandError, note
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, query_from_json
+from coincide.queries.sql import query_from_sql
 
 
 def read_queries(paths: Sequence[Path]) -> list[Query]:
@@ -42,14 +43,19 @@ def _read_query(path: Path) -> Query:
 
 def _read_document(path: Path) -> AnyQuery:
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        return query_from_sql(text, path.stem) if path.suffix.lower() == ".sql" else _query_of_json(path, text)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: no UTF-8: {error}") from None
+    except (QueryError, ImportError) as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _query_of_json(path: Path, text: str) -> AnyQuery:
+    try:
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: no JSON: {error}") from None
-    if isinstance(document, dict):
-        document = {"id": path.stem, **document}
-    try:
-        return query_from_json(document)
-    except QueryError as error:
-        raise CommandError(f"{path}: {error}") from None
+    return query_from_json({"id": path.stem, **document} if isinstance(document, dict) else document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -180,6 +181,6 @@ def _values(path: str, given: Any, *, is_list: bool) -> tuple[Scalar, ...]:
     if not isinstance(values, list | tuple) or not 1 <= len(values) <= MOST_NAMES:
         raise QueryError(path, f"is {given!r}: a list of 1 to {MOST_NAMES} values")
     for each in values:
-        if not isinstance(each, Scalar) or (isinstance(each, float) and each != each):  # noqa: PLR0124 - NaN
+        if not isinstance(each, Scalar) or (isinstance(each, float) and not math.isfinite(each)):
             raise QueryError(path, f"has {each!r}: a text, a number, true or false")
     return tuple(values)

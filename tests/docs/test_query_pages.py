@@ -1,12 +1,15 @@
 """The pages on queries: what they show is accepted and read, their graphs and the live stream's events are those."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from coincide.queries import Query, ReadingsQuery, SpellQuery, query_from_json
+from coincide.queries.sql import query_from_sql, sql_of
+from coincide.queries.sql.grammar import KEYWORDS
 from coincide.sliding.questions import Lasting, Longest, Similar
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold
@@ -89,3 +92,33 @@ def test_queries_of_window_joins_ask_what_the_python_asks(shown: dict[str, Any])
             assert len(query.roles) == len(graph.roles)
         else:
             assert query.graph == graph, query.id
+
+
+LANGUAGE = (ROOT / "docs/reference/query-language.md").read_text("utf-8")
+AS_SQL = re.findall(r"```sql\n(.*?)```\n\n```json\n(.*?)```", LANGUAGE, re.DOTALL)
+
+
+def test_every_sql_of_the_reference_has_its_json_beside_it() -> None:
+    assert len(AS_SQL) == len(blocks(LANGUAGE, "sql")) >= 9
+    assert {type(query_from_sql(text, "q")) for text, _ in AS_SQL} == {Query, ReadingsQuery, SpellQuery}
+    shown = " ".join(text for text, _ in AS_SQL)
+    keywords = {keyword for keyword in KEYWORDS if not re.search(rf"\b{keyword}\b", shown, re.IGNORECASE)}
+    assert [keyword for keyword in sorted(keywords) if not re.search(rf"`[^`]*\b{keyword}\b[^`]*`", LANGUAGE)] == []
+
+
+@pytest.mark.parametrize(("text", "document"), AS_SQL, ids=range(len(AS_SQL)))
+def test_the_sql_of_the_reference_is_the_json_beside_it(text: str, document: str) -> None:
+    query = query_from_json({"id": "q", **json.loads(document)})
+    assert query_from_sql(text, "q") == query
+    assert query_from_sql(sql_of(query), "q") == query
+
+
+def test_the_sql_of_the_how_to_is_its_first_query() -> None:
+    [text] = blocks(WRITE, "sql")
+    assert query_from_sql(text, "intruder") == query_from_json(QUERIES["intruder"])
+
+
+@pytest.mark.parametrize("document", [*QUERIES.values(), *OF_COALESCING], ids=lambda document: document["id"])
+def test_every_query_of_the_pages_has_an_sql_text(document: dict[str, Any]) -> None:
+    query = query_from_json(document)
+    assert query_from_sql(sql_of(query), query.id) == query

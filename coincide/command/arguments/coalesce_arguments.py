@@ -123,7 +123,9 @@ def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
 
 
 def _add_question(coalesce: argparse.ArgumentParser) -> None:
-    coalesce.add_argument("--query", type=Path, metavar="QUERY.json", help="the question, in place of the next seven")
+    coalesce.add_argument(
+        "--query", type=Path, metavar="QUERY", help="the question (.json or .sql), in place of the next seven"
+    )
     whose = "whose row it is; several columns together make a group"
     coalesce.add_argument("--by", type=filled, action="append", default=[], metavar="COLUMN", help=whose)
     values = "the column with the values; left out: nothing but time ends a run"

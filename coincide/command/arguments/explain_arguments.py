@@ -22,10 +22,10 @@ DESCRIPTION = """\
 Say what a query can find before it runs: for each edge the most that its probability can be, whatever is reported,
 and how many pairs of sensors can reach its threshold; how many matches chance alone gives; and how much work it is.
 
-QUERY.json is a query as PUT /v1/queries/{id} takes it. The other files hold detections, as for coincide replay. They
-tell which sensors there are, with which uncertainties and rates. Without them the sensors are those of --templates,
-if it declares any. Else every template is a sensor of the stream of its name, or of all streams if no stream has its
-name. Rates are not known then.
+QUERY is a query as PUT /v1/queries/{id} takes it: JSON, or SQL in a file whose name ends in .sql. The other files hold
+detections, as for coincide replay. They tell which sensors there are, with which uncertainties and rates. Without them
+the sensors are those of --templates, if it declares any. Else every template is a sensor of the stream of its name, or
+of all streams if no stream has its name. Rates are not known then.
 """
 
 EPILOG = """\
@@ -55,7 +55,7 @@ def add_explain(commands: Commands) -> argparse.ArgumentParser:
     """Add ``explain`` to the commands; return its parser."""
     summary = "say what a query can find, and what chance gives"
     explain = add_command(commands, "explain", summary, DESCRIPTION, EPILOG)
-    explain.add_argument("query", type=Path, metavar="QUERY.json", help="the query")
+    explain.add_argument("query", type=Path, metavar="QUERY", help="the query (.json or .sql)")
     explain.add_argument(
         "files", type=input_path, nargs="*", metavar="FILE", help="detections; - is NDJSON on standard input"
     )

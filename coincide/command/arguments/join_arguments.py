@@ -130,7 +130,9 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
 
 
 def _add_question(join: argparse.ArgumentParser) -> None:
-    join.add_argument("--query", type=Path, metavar="QUERY.json", help="the question, in place of the next three")
+    join.add_argument(
+        "--query", type=Path, metavar="QUERY", help="the question (.json or .sql), in place of the next three"
+    )
     window = "seconds: 5 is 5 s either way; -1:9 is from 1 s before a to 9 s after; 2: is 2 s after or later"
     join.add_argument("--window", type=window_of, metavar="S", help=window)
     least = "least probability, above 0, at most 1"

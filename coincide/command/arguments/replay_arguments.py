@@ -23,8 +23,8 @@ from coincide.command.arguments.options import (
 DESCRIPTION = """\
 Answer queries over detections as the running system would, without Kafka: in the order in which they arrived.
 
-QUERY.json is a query as PUT /v1/queries/{id} takes it. Without an id it is called as its file is. All queries are
-answered at once, and none changes the answer of another.
+QUERY.json and QUERY.sql are queries as PUT /v1/queries/{id} takes them. One without an id is called as its file is. All
+queries are answered at once, and none changes the answer of another.
 
 The other files hold the detections, as for coincide join: CSV, NDJSON or Parquet; - is standard input, CSV or NDJSON.
 Each is in the order of arrival. Several are merged by received_at. Columns used are those of coincide join, and
@@ -49,6 +49,7 @@ examples:
 
 """
 
+QUERY_SUFFIXES = (".json", ".sql")
 USUAL_DELAY_S, USUAL_LENGTH_S = 120.0, 300.0
 
 
@@ -68,7 +69,7 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
     """Add ``replay`` to the commands; return its parser."""
     summary = "answer queries over detections in their order of arrival"
     replay = add_command(commands, "replay", summary, DESCRIPTION, EPILOG)
-    replay.add_argument("files", type=filled, nargs="+", metavar="FILE", help="queries (.json), and detections")
+    replay.add_argument("files", type=filled, nargs="+", metavar="FILE", help="queries (.json, .sql), and detections")
     add_stream_options(replay)
     delay = f"how late a detection may be, in seconds ({USUAL_DELAY_S:g})"
     replay.add_argument("--max-delay", type=_duration_s, default=USUAL_DELAY_S, metavar="S", help=delay)
@@ -80,10 +81,10 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
 
 def replay_request(options: argparse.Namespace, replay: argparse.ArgumentParser) -> ReplayRequest:
     """Return what the user asks for; refuse, as argparse does, what is missing."""
-    queries = [Path(name) for name in options.files if name.lower().endswith(".json")]
-    inputs = [input_path(name) for name in options.files if not name.lower().endswith(".json")]
+    queries = [Path(name) for name in options.files if name.lower().endswith(QUERY_SUFFIXES)]
+    inputs = [input_path(name) for name in options.files if not name.lower().endswith(QUERY_SUFFIXES)]
     if not queries:
-        replay.error("argument FILE: no query among them; its name ends in .json")
+        replay.error("argument FILE: no query among them; its name ends in .json or .sql")
     if not inputs:
         replay.error("argument FILE: no detections among them; - is standard input")
     if STDIN in inputs and len(inputs) > 1:

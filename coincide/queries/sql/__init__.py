@@ -37,7 +37,8 @@ def query_from_sql(text: str, id: str) -> AnyQuery:  # noqa: A002 - what queries
     Raises
     ------
     QueryTextError
-        A QueryError with the line and the column of what cannot be used: what it is, and what is expected.
+        A QueryError with the line and the column of what cannot be used: what it is, and what is expected. Of an `id`
+        that is none it is a QueryError without them.
     ImportError
         lark is not installed.
 
@@ -65,6 +66,8 @@ def query_from_sql(text: str, id: str) -> AnyQuery:  # noqa: A002 - what queries
     try:
         return query_from_json({"id": id, **document})
     except QueryError as error:
+        if error.field == "id":  # no SQL says it
+            raise
         at = _place(error.field, places)
         raise QueryTextError(at, error.field, f"{error.message}, at line {at[0]}, column {at[1]}") from None
 

@@ -39,7 +39,7 @@ duration: NUMBER [NAME]
 where: "WHERE"i condition ("AND"i condition)*
 ?condition: "WINDOW"i [ends] "=" duration [threshold] -> around
           | "WINDOW"i [ends] "BETWEEN"i duration "AND"i duration [threshold] -> between
-          | column COMPARED NUMBER -> limited
+          | column (COMPARED | REACHES) NUMBER -> limited
           | column "BETWEEN"i NUMBER "AND"i NUMBER -> ranged
           | column "=" scalar -> being
           | column "IN"i "(" scalar ("," scalar)* ")" -> among
@@ -49,7 +49,7 @@ where: "WHERE"i condition ("AND"i condition)*
           | column "~=" column ["WITHIN"i NUMBER] -> similar
           | columns UNEQUAL columns -> different
           | valid "OVERLAPS"i valid -> overlapping
-          | length ">=" NUMBER [threshold] -> lasting
+          | length REACHES NUMBER [threshold] -> lasting
 ends: "(" name "," name ")"
 threshold: "WITH"i "THRESHOLD"i NUMBER
 columns: column | "(" column ("," column)* ")"
@@ -84,8 +84,9 @@ scalar_of_json: QUOTED | NUMBER | TRUE | FALSE
 scalar: TEXT | NUMBER | TRUE | FALSE
 name: NAME | QUOTED
 
-COMPARED: ">=" | "<=" | ">" | "<"
-UNEQUAL: "!=" | "<>"
+REACHES: ">="
+COMPARED: /<=|<(?!>)|>(?!=)/
+UNEQUAL: /!=|<>/
 SENSOR: "SENSOR"i
 AREA: "AREA"i
 PATH: "PATH"i
@@ -120,7 +121,7 @@ _CALLED = {
     "QUOTED": "a name in double quotes",
     "TEXT": "a text in single quotes",
     "NUMBER": "a number",
-    "COMPARED": "<, <=, >= or >",
+    "COMPARED": "<, <=, >",
     "UNEQUAL": "!=",
     "$END": "the end",
 }

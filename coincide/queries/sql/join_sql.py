@@ -35,8 +35,12 @@ def join_document(statement: Statement, places: dict[str, At]) -> dict[str, Any]
             equal.append(condition)
         else:
             raise refusal(condition.at, f"{_of_readings(condition)} belongs to a query over readings, not to a join")
+    roles = list(document["from"])
+    if "within" not in document and len(roles) > 1:
+        needed = f"WHERE WINDOW({name(roles[0])}, {name(roles[1])}) = 2 s WITH THRESHOLD 0.6, or the like"
+        raise refusal(statement.sources[-1].at, f"is joined without a window: write {needed}")
     if equal:
-        document["equal"] = _equal(equal, list(document["from"]))
+        document["equal"] = _equal(equal, roles)
         places["equal"] = equal[0].at
     return document
 

@@ -69,6 +69,9 @@ def _document(statement: Statement, places: dict[str, At]) -> dict[str, Any]:
             add_limits(document["coalesce"], condition, period.name, places)
         else:
             raise refusal(condition.at, "is no condition of one group: limit the value, or say how long a CAST lasts")
+    if "longest" not in document and "lasting_s" not in document:
+        value = f"VALID({name(source.role)}.{attribute(period.name)})"
+        raise refusal(period.at, f"asks nothing: SELECT MAX(CAST({value} AS INTERVAL HOUR)), or WHERE CAST(...) >= 2")
     return document
 
 

@@ -87,8 +87,9 @@ def scalar(value: object) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number so that reading it gives an equal one."""
-    return str(int(value)) if abs(value) < 2**53 and value == int(value) else repr(value)
+    """Write a number so that reading it gives the same one; a whole one without its ".0"."""
+    is_whole = abs(value) < 2**53 and value == int(value) and str(value) != "-0.0"
+    return str(int(value)) if is_whole else repr(value)
 
 
 def duration(seconds: float, *, in_words: bool = False) -> str:

@@ -201,7 +201,7 @@ def _condition(tree: Any) -> Condition:
     if tree.data in ("around", "between"):
         return _window(tree.data, at, parts)
     if tree.data == "lasting":
-        length, least, threshold = parts
+        length, _, least, threshold = parts
         return Condition(
             "lasting", at, length=_length(length), said=_lasting_s(length, least), threshold=_threshold(threshold)
         )

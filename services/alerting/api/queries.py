@@ -9,7 +9,17 @@ from starlette.concurrency import run_in_threadpool
 from coincide.queries.explaining import Explanation
 from services.alerting.api.query_explanations import add_explaining
 from services.alerting.api.query_models import QueryBody, QueryHistory, QueryList, Threshold
-from services.alerting.api.request_documents import DOCUMENT, Body, Id
+from services.alerting.api.request_documents import (
+    AS_SQL,
+    SQL_TYPES,
+    Accept,
+    Body,
+    Id,
+    QueryInBody,
+    described_body,
+    likes_sql,
+    sql_response,
+)
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit, Target
@@ -64,13 +74,22 @@ def _add_reading(router: APIRouter, engine: Engine, streams: Streams) -> None:
             queries, shards = query_rows.read_queries(connection), query_rows.read_status(connection)
         return QueryList(items=[_state(query, QueryReport.of(shards, query.id), streams) for query in queries])
 
-    @router.get("/{id}", responses=problems(404, 422), summary="One query, with its ETag")
-    def get_query(id: Id, response: Response) -> QueryBody:  # noqa: A002
+    @router.get(
+        "/{id}",
+        response_model=QueryBody,
+        responses={**AS_SQL, **problems(404, 409, 422)},
+        summary="One query, with its ETag",
+    )
+    def get_query(id: Id, response: Response, accept: Accept = None) -> QueryBody | Response:  # noqa: A002
+        """Return the query as it is now; its document alone, as SQL, if Accept likes text/plain best."""
         with engine.connect() as connection:
             query, report = query_rows.read_query(connection, id), read_report(connection, id)
         if query is None:
             raise Problem(404, f"there is no query {id[:100]!r}")
+        if likes_sql(accept):
+            return sql_response(query.query, entity_tag(query.version))
         response.headers["ETag"] = entity_tag(query.version)
+        response.headers["Vary"] = "Accept"
         return _state(query, report, streams)
 
     @router.get("/{id}/versions", responses=problems(404, 422), summary="Every version of a query, newest first")
@@ -104,10 +123,16 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, arou
     @router.put(
         "/{id}",
         responses={201: {"model": QueryBody, "description": "Created"}, **CHANGE_PROBLEMS, **problems(409)},
-        openapi_extra=DOCUMENT,
+        openapi_extra=described_body(*SQL_TYPES),
         summary="Create or replace a query",
     )
-    async def put_query(id: Id, document: Body, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002
+    async def put_query(
+        id: Id,  # noqa: A002
+        document: QueryInBody,
+        precondition: IfMatch,
+        who: Author,
+        response: Response,
+    ) -> QueryBody:
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
         return await make_judged(id, edits.replacement(id, document, streams), precondition, who, response)
 

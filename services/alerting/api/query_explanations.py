@@ -11,7 +11,7 @@ from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.queries.explaining import sentences_of
 from services.alerting.api.query_models import ExplainBody
-from services.alerting.api.request_documents import DOCUMENT, Body, Id
+from services.alerting.api.request_documents import Id, QueryInBody, described_body
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.judgement import explained_of
@@ -50,10 +50,10 @@ def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors:
     @router.post(
         "/{id}/explain",
         responses=problems(413, 415, 422, 503),
-        openapi_extra=DOCUMENT,
+        openapi_extra=described_body("application/sql"),
         summary="What a query could find, and chance",
     )
-    async def explain_document(id: Id, document: Body, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
+    async def explain_document(id: Id, document: QueryInBody, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
         """Return the same of the query in the body, which is not stored. No query need have this id."""
 
         def explain() -> ExplainBody:

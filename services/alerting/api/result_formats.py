@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from services.alerting.api.result_columns import (
     Column,
@@ -15,6 +15,7 @@ from services.alerting.api.result_columns import (
 from services.common.instants import in_rfc_3339
 from services.common.problem import Problem
 
+Kind = TypeVar("Kind")
 Format = Literal["json", "ndjson", "csv", "parquet"]
 MEDIA_TYPES: dict[Format, str] = {
     "json": "application/json",
@@ -38,11 +39,17 @@ def chosen_format(named: Format | None, accept: str | None) -> Format:
     """
     if named is not None or not accept:
         return named or "json"
-    liked = [(quality, ACCEPTED[name]) for name, quality in map(_media_range, accept.split(",")) if name in ACCEPTED]
-    best = max(liked, key=lambda each: each[0], default=(0.0, "json"))  # of equals the first
-    if best[0] <= 0:
+    best = best_liked(accept, ACCEPTED)
+    if best is None:
         raise Problem(406, f"Accept: {accept[:80]!r}: allowed are {', '.join(MEDIA_TYPES.values())}, or ?format=")
-    return best[1]
+    return best
+
+
+def best_liked(accept: str, formats: Mapping[str, Kind]) -> Kind | None:
+    """Return the format, by its media types, that the header Accept likes best, of equals the first; None: none."""
+    liked = [(quality, formats[name]) for name, quality in map(_media_range, accept.split(",")) if name in formats]
+    best = max(liked, key=lambda each: each[0], default=None)
+    return None if best is None or best[0] <= 0 else best[1]
 
 
 def _media_range(text: str) -> tuple[str, float]:

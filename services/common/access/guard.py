@@ -96,7 +96,7 @@ class Guard:
             raise Refusal(421, "host", why)
         if why := self._origins.why_not_origin(method, headers):
             raise Refusal(403, "origin", why)
-        if why := why_not_content_type(headers):
+        if why := why_not_content_type(method, headers):
             raise Refusal(415, "content_type", why)
 
     def _cors(self, headers: Mapping[str, str]) -> Mapping[str, str]:

@@ -74,12 +74,15 @@ def has_body(headers: Mapping[str, str]) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
-def why_not_content_type(headers: Mapping[str, str]) -> str | None:
-    """Return why nobody looks at the body; None where there is none, or its Content-Type is no form's."""
+def why_not_content_type(method: str, headers: Mapping[str, str]) -> str | None:
+    """Return why nobody looks at the body; None where there is none, or its Content-Type is no form's.
+
+    A form is sent by POST. Text may be PUT: of a PUT a browser asks first, whatever it sends.
+    """
     if not has_body(headers):
         return None
     content_type = headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
-    if media_type and media_type not in _OF_FORMS:
+    if media_type and (media_type not in _OF_FORMS or (method, media_type) == ("PUT", "text/plain")):
         return None
     return f"Content-Type is {content_type[:100]!r}: say what the body is, such as application/json"

@@ -1,6 +1,7 @@
 """coincide explain: figures by hand and by `chance_rate`; and what coincide join says before an empty answer."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from coincide import Histogram, Window, chance_rate
 from coincide.command.main import main
+from coincide.queries.sql import grammar
 from coincide.thresholds import SensorRate
 from tests.coincide.command.files import EPOCH_US, join, read, text, write
 from tests.coincide.command.test_replay import SN1987A, saved
@@ -33,6 +35,46 @@ def test_templates_alone_say_what_can_be_reached(tmp_path: Path, capsys: pytest.
     assert figures["edges"][0]["greatest"] == pytest.approx(20 / 56)
     assert (figures["is_reachable"], figures["chance"]) == (False, None)
     assert figures["sentences"] == answer.splitlines()
+
+
+def test_a_query_may_be_sql_and_is_called_as_its_file_is(tmp_path: Path) -> None:
+    [query] = saved(tmp_path, {"id": "q", **PAIR})
+    written = "SELECT * FROM imb a, baksan b -- as in 1987\nWHERE WINDOW(a, b) = 10000 WITH THRESHOLD 0.4"
+    as_sql = text(tmp_path / "q.SQL", written)
+    figures = said(query, *NAMED, out=tmp_path / "out.json")
+    assert said(as_sql, *NAMED, out=tmp_path / "out.json") == figures
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (b"SELECT * FROM imb a,\n baksan b WHEN", "q.sql: line 2, column 11 is 'WHEN': expected "),
+        (
+            b"SELECT * FROM imb a, baksan b WHERE WINDOW(a, b) = 1 WITH THRESHOLD 0",
+            "q.sql: within[0].threshold is 0.0: ",
+        ),
+        (b"SELECT \xff", "q.sql: no UTF-8: "),
+        (b"SELECT t.SENSOR, VALID(t.c) FROM t WHERE CAST(VALID(t.c) AS INTERVAL HOUR) >= 1", "q is over readings"),
+    ],
+)
+def test_sql_that_cannot_be_used_is_told_with_its_place(
+    tmp_path: Path, written: bytes, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = tmp_path / "q.sql"
+    query.write_bytes(written)
+    assert main(["explain", str(query), *map(str, NAMED)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_without_lark_json_is_explained_and_sql_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "lark", None)
+    monkeypatch.setattr(grammar, "_parser", grammar._parser.__wrapped__)
+    query = text(tmp_path / "q.sql", "SELECT * FROM imb a, baksan b WHERE WINDOW(a, b) = 10 s WITH THRESHOLD 0.4")
+    assert main(["explain", str(query), *map(str, NAMED)]) == 1
+    assert "to read queries as SQL, install lark: pip install 'coincide[cli]'" in capsys.readouterr().err
+    said(*saved(tmp_path, {"id": "q", **PAIR}), *NAMED)
 
 
 def test_detections_tell_sensors_rates_and_the_threshold_that_gives_few_chance_matches(tmp_path: Path) -> None:

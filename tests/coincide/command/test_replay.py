@@ -278,6 +278,14 @@ def test_a_query_that_cannot_be_used(
     assert message in capsys.readouterr().err
 
 
+def test_a_query_may_be_sql(tmp_path: Path) -> None:
+    rows = [{"detected_at_us": EPOCH_US, "stream": name, "id": name, "sensor": name} for name in "ps"]
+    file = write(tmp_path / "both.csv", rows)
+    query = text(tmp_path / "near.sql", "SELECT * FROM p, s WHERE WINDOW(p, s) = 1 s WITH THRESHOLD 1")
+    [line] = replay(query, file, "--uncertainty", "point", out=tmp_path / "a.ndjson")
+    assert (line["query"], set(ids(line))) == ("near", {"p", "s"})
+
+
 def test_bad_rows_are_named_and_may_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         '{"id": "x", "detected_at": "1987-02-23T07:35:35Z", "stream": "p"}',

@@ -123,6 +123,13 @@ def test_a_body_that_a_page_may_send_unasked_is_refused(content_type: str | None
     assert refused.headers["Connection"] == "close"
 
 
+def test_text_may_be_put_for_a_browser_asks_before_that() -> None:
+    text = {**HERE, "content-length": "2", "content-type": "text/plain; charset=utf-8"}
+    assert [status(text, method) for method in ("PUT", "POST", "PATCH", "DELETE")] == [None, 415, 415, 415]
+    form = {**text, "content-type": "multipart/form-data"}
+    assert status(form, "PUT") == 415
+
+
 def test_a_body_with_its_type_is_taken_and_no_body_needs_none() -> None:
     assert status({**HERE, "content-length": "2", "content-type": "application/json"}, "POST") is None
     assert status({**HERE, "content-length": "0"}, "POST") is None
