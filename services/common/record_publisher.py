@@ -16,8 +16,8 @@ class KafkaAwayError(Exception):
 class RecordPublisher:
     """Writes records one at a time; connects at the first, and anew after a failure.
 
-    After a failure one caller at a time tries again, and the others are refused at once: a queue of those who wait for
-    a Kafka that is away would make the last of them wait for all.
+    After a failure one caller at a time tries again. The others are refused at once, those too who waited meanwhile: a
+    queue in front of a Kafka that is away would make the last of them wait for all.
     """
 
     def __init__(self, bootstrap: str, timeout_s: float) -> None:
@@ -31,9 +31,12 @@ class RecordPublisher:
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         """Write one record and return its offset; blocks until Kafka acknowledges, or raises `KafkaAwayError`."""
-        if not self._lock.acquire(blocking=not self._is_away):
+        was_away = self._is_away
+        if not self._lock.acquire(blocking=not was_away):
             raise KafkaAwayError("it did not answer before, and another request tries it again")
         try:
+            if self._is_away and not was_away:
+                raise KafkaAwayError("it did not answer the request before this one")
             self._producer = self._producer or self._connect()
             offset: int = self._producer.send(topic, key=key, value=value).get(timeout=self._timeout_s).offset
             self._is_away = False

@@ -50,3 +50,39 @@ def test_while_kafka_is_away_one_tries_and_the_others_are_refused_at_once(monkey
     kafka.is_there = True
     assert records.publish("topic", None, None) == 7
     assert records.publish("topic", None, None) == 7
+
+
+class CountedLock:
+    """A lock that lets the one who holds it go on once two others wait for it."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._lock, self._kafka, self._asked_for = threading.Lock(), kafka, 0
+
+    def acquire(self, blocking: bool = True) -> bool:
+        if self._lock.acquire(blocking=False):
+            return True
+        self._asked_for += 1
+        if self._asked_for == 2:
+            self._kafka.may_fail.set()
+        return self._lock.acquire(blocking)
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+def test_who_waits_while_kafka_fails_is_refused_without_a_try_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = Kafka()
+    connected: list[str] = []
+
+    def connect(bootstrap: str, **_: Any) -> Kafka:
+        connected.append(bootstrap)
+        return kafka
+
+    monkeypatch.setattr(record_publisher, "create_producer", connect)
+    records = RecordPublisher("nowhere:9092", 10)
+    monkeypatch.setattr(records, "_lock", CountedLock(kafka))
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(records.publish, "topic", None, None) for _ in range(3)]
+        failures = [str(each.exception(10)) for each in waiting]
+    assert connected == ["nowhere:9092"]
+    assert sum("the request before this one" in failure for failure in failures) == 2
