@@ -15,7 +15,6 @@ from coincide.command.arguments.options import (
     add_command,
     add_file_options,
     add_stream_options,
-    filled,
     input_path,
     real,
 )
@@ -23,11 +22,11 @@ from coincide.command.arguments.options import (
 DESCRIPTION = """\
 Answer queries over detections as the running system would, without Kafka: in the order in which they arrived.
 
-QUERY.json and QUERY.sql are queries as PUT /v1/queries/{id} takes them. One without an id is called as its file is. All
-queries are answered at once, and none changes the answer of another.
+--query names a query as PUT /v1/queries/{id} takes it, .json or .sql. One without an id is called as its file is. Given
+several times, all queries are answered at once, and none changes the answer of another.
 
-The other files hold the detections, as for coincide join: CSV, NDJSON or Parquet; - is standard input, CSV or NDJSON.
-Each is in the order of arrival. Several are merged by received_at. Columns used are those of coincide join, and
+The files hold the detections, as for coincide join: CSV, NDJSON or Parquet; - is standard input, CSV or NDJSON. Each is
+in the order of arrival. Several are merged by received_at. Columns used are those of coincide join, and
   stream             which stream it is of; see --stream
   received_at        when it came in (when it was detected): a fast clock then cannot make others late
   attributes.NAME    what filters and equal of a query read; in NDJSON and Parquet the field NAME inside attributes
@@ -44,12 +43,11 @@ that of its least probable edge. With at_least a match may grow. Then a line wit
 of the smaller one says that it no longer counts.
 
 examples:
-  coincide replay bang.json detections.ndjson --templates templates.json
-  tail -f gateway.ndjson | coincide replay bang.json thunder.json - --uncertainty normal:0.5
+  coincide replay detections.ndjson --query bang.json --templates templates.json
+  tail -f gateway.ndjson | coincide replay - --query bang.json --query thunder.json --uncertainty normal:0.5
 
 """
 
-QUERY_SUFFIXES = (".json", ".sql")
 USUAL_DELAY_S, USUAL_LENGTH_S = 120.0, 300.0
 
 
@@ -69,7 +67,11 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
     """Add ``replay`` to the commands; return its parser."""
     summary = "answer queries over detections in their order of arrival"
     replay = add_command(commands, "replay", summary, DESCRIPTION, EPILOG)
-    replay.add_argument("files", type=filled, nargs="+", metavar="FILE", help="queries (.json, .sql), and detections")
+    replay.add_argument(
+        "files", type=input_path, nargs="+", metavar="FILE", help="detections in their order of arrival"
+    )
+    asked = "a query (.json or .sql); give it again for several queries"
+    replay.add_argument("--query", type=Path, action="append", required=True, metavar="QUERY", help=asked)
     add_stream_options(replay)
     delay = f"how late a detection may be, in seconds ({USUAL_DELAY_S:g})"
     replay.add_argument("--max-delay", type=_duration_s, default=USUAL_DELAY_S, metavar="S", help=delay)
@@ -81,16 +83,10 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
 
 def replay_request(options: argparse.Namespace, replay: argparse.ArgumentParser) -> ReplayRequest:
     """Return what the user asks for; refuse, as argparse does, what is missing."""
-    queries = [Path(name) for name in options.files if name.lower().endswith(QUERY_SUFFIXES)]
-    inputs = [input_path(name) for name in options.files if not name.lower().endswith(QUERY_SUFFIXES)]
-    if not queries:
-        replay.error("argument FILE: no query among them; its name ends in .json or .sql")
-    if not inputs:
-        replay.error("argument FILE: no detections among them; - is standard input")
-    if STDIN in inputs and len(inputs) > 1:
+    if STDIN in options.files and len(options.files) > 1:
         replay.error("argument FILE: - stands for all detections: they cannot be merged with those of files")
     limits = (options.max_delay, options.longest_uncertainty)
-    return ReplayRequest(queries, inputs, ReadOptions.of(options), *limits, options.out)
+    return ReplayRequest(options.query, options.files, ReadOptions.of(options), *limits, options.out)
 
 
 def _duration_s(text: str) -> float:

@@ -60,8 +60,12 @@ def saved(folder: Path, *documents: dict[str, Any]) -> list[Path]:
     return [text(folder / f"{each['id']}.json", json.dumps(each)) for each in documents]
 
 
-def replay(*arguments: object, out: Path) -> list[Event]:
-    return answer_of("replay", *arguments, out=out)
+def asked(*queries: Path) -> list[str]:
+    return [word for query in queries for word in ("--query", str(query))]
+
+
+def replay(queries: Sequence[Path], *arguments: object, out: Path) -> list[Event]:
+    return answer_of("replay", *asked(*queries), *arguments, out=out)
 
 
 def alive(lines: Sequence[Event]) -> dict[str, set[Members]]:
@@ -113,10 +117,10 @@ def test_equals_the_definition_however_rows_come_together(
     tmp_path: Path, rows: list[Event], of_two: dict[str, Any], of_many: dict[str, Any], delay_s: float, at_once: int
 ) -> None:
     documents = [of_two, of_many]
-    files = [*saved(tmp_path, *documents), write(tmp_path / "rows.ndjson", rows)]
+    asked_for, file = saved(tmp_path, *documents), write(tmp_path / "rows.ndjson", rows)
     options = ["--templates", text(tmp_path / "named", json.dumps(NAMED)), "--max-delay", delay_s]
     with patch.object(replaying, "ROWS_AT_ONCE", at_once):
-        found = alive(replay(*files, *options, out=tmp_path / "out.ndjson"))
+        found = alive(replay(asked_for, file, *options, out=tmp_path / "out.ndjson"))
     assert {query: found[query] for query in ("two", "many")} == slow_replay(documents, rows, delay_s)
 
 
@@ -129,8 +133,8 @@ def test_without_lateness_it_is_the_join_of_the_files(
     sides = {"p": flat[: len(flat) // 2] or flat[:1], "s": flat[len(flat) // 2 :]}
     files = [write(tmp_path / f"{name}.{form}", side) for name, side in sides.items()]
     named = ["--templates", text(tmp_path / "named", json.dumps(NAMED))]
-    [query] = saved(tmp_path, {"id": "q", **pair(("p", "s")), "sensors": sensors})
-    lines = replay(query, *files, *named, "--max-delay", 1e6, out=tmp_path / "out.ndjson")
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "s")), "sensors": sensors})
+    lines = replay(queries, *files, *named, "--max-delay", 1e6, out=tmp_path / "out.ndjson")
     found = {tuple(each["id"] for each in line["members"]): line["probability"] for line in lines}
     options = ["--window", 2, "--threshold", 0.3, "--sensors", sensors]
     pairs = join(*files, *options, *named, out=tmp_path / "pairs.ndjson")
@@ -146,15 +150,15 @@ def test_files_are_merged_in_the_order_of_arrival(tmp_path: Path, capsys: pytest
         )
         for name in "ps"
     ]
-    [query] = saved(tmp_path, {"id": "q", **pair(("p", "s"))})
-    lines = replay(query, *files, "--uncertainty", "uniform:-1,1", "--max-delay", 1, out=tmp_path / "out.ndjson")
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "s"))})
+    lines = replay(queries, *files, "--uncertainty", "uniform:-1,1", "--max-delay", 1, out=tmp_path / "out.ndjson")
     assert [[each["id"] for each in line["members"]] for line in lines] == [[f"p{n}", f"s{n}"] for n in range(360)]
     assert capsys.readouterr().err == ""
 
 
 def test_a_match_is_written_as_soon_as_its_last_detection_is_in(tmp_path: Path) -> None:
-    query, second = saved(tmp_path, {"id": "q", **pair(("p", "p"))}, {"id": "r", **pair(("p", "s"))})
-    command = [sys.executable, "-m", "coincide", "replay", str(query), str(second), "-", "--uncertainty", "point"]
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "p"))}, {"id": "r", **pair(("p", "s"))})
+    command = [sys.executable, "-m", "coincide", "replay", "-", *asked(*queries), "--uncertainty", "point"]
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, cwd=ROOT, text=True, bufsize=1, **pipes) as process:
         assert process.stdin is not None
@@ -194,8 +198,8 @@ def ids(line: Event) -> list[str]:
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_while_it_waits_for_detections(tmp_path: Path, sent: signal.Signals, status: int) -> None:
-    out, [query] = tmp_path / "out.ndjson", saved(tmp_path, {"id": "q", **pair(("p", "p"))})
-    command = [sys.executable, "-m", "coincide", "replay", str(query), "-", "--uncertainty", "point"]
+    out, queries = tmp_path / "out.ndjson", saved(tmp_path, {"id": "q", **pair(("p", "p"))})
+    command = [sys.executable, "-m", "coincide", "replay", *asked(*queries), "-", "--uncertainty", "point"]
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, cwd=ROOT, text=True, bufsize=1, **pipes) as process:
         assert process.stdin is not None
@@ -216,8 +220,10 @@ def test_the_burst_of_1987(tmp_path: Path) -> None:
         {"id": "two", **pair(("neutrino", "neutrino"), 0.15, 10)},
         {"id": "some", **whole, "joint_threshold": 0.04, "at_least": 2},
     ]
-    files = [*saved(tmp_path, *documents), *sorted(SN1987A.glob("*.ndjson"))]
-    lines = replay(*files, "--templates", SN1987A / "templates.json", out=tmp_path / "out.ndjson")
+    files = sorted(SN1987A.glob("*.ndjson"))
+    lines = replay(
+        saved(tmp_path, *documents), *files, "--templates", SN1987A / "templates.json", out=tmp_path / "out.ndjson"
+    )
     shown = {(line["query"], tuple(sorted(ids(line)))): line.get("probability") for line in lines}
     assert shown["two", ("baksan-1", "imb-1")] == 0.357143
     assert shown["two", ("imb-1", "kamiokande-ii-1")] == 0.166667
@@ -235,8 +241,8 @@ def test_own_uncertainty_rows_and_files_are_shown(tmp_path: Path) -> None:
     b = text(
         tmp_path / "s.ndjson", '{"detected_at": "1987-02-23T07:35:36Z", "uncertainty": {"sigma_s": 0.5}, "id": 7}\n'
     )
-    [query] = saved(tmp_path, {"id": "q", **pair(("p", "s"), 0.9, 3)})
-    [line] = replay(query, a, b, out=tmp_path / "out.ndjson")
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "s"), 0.9, 3)})
+    [line] = replay(queries, a, b, out=tmp_path / "out.ndjson")
     one, other = line["members"]
     assert one == {"role": "a", "file": str(a), "row": 1, "stream": "p", "detected_at": "1987-02-23T07:35:35.000000Z"}
     assert (other["id"], other["stream"]) == ("7", "s")
@@ -245,10 +251,10 @@ def test_own_uncertainty_rows_and_files_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rows.ndjson"], "no query among them"),
-        (["q.json"], "no detections among them"),
-        (["q.json", "-", "rows.ndjson"], "- stands for all detections"),
-        (["q.json", "rows.ndjson", "--max-delay", "-1"], "seconds, from 0 to 1e+08"),
+        (["rows.ndjson"], "the following arguments are required: --query"),
+        (["--query", "q.json"], "the following arguments are required: FILE"),
+        (["--query", "q.json", "-", "rows.ndjson"], "- stands for all detections"),
+        (["rows.ndjson", "--query", "q.json", "--max-delay", "-1"], "seconds, from 0 to 1e+08"),
     ],
 )
 def test_a_wrong_command_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +280,7 @@ def test_a_query_that_cannot_be_used(
     tmp_path: Path, document: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query = text(tmp_path / "q.json", document)
-    assert main(["replay", str(query), str(write(tmp_path / "p.csv", [{"detected_at_us": EPOCH_US}]))]) == 1
+    assert main(["replay", str(write(tmp_path / "p.csv", [{"detected_at_us": EPOCH_US}])), *asked(query)]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -282,7 +288,7 @@ def test_a_query_may_be_sql(tmp_path: Path) -> None:
     rows = [{"detected_at_us": EPOCH_US, "stream": name, "id": name, "sensor": name} for name in "ps"]
     file = write(tmp_path / "both.csv", rows)
     query = text(tmp_path / "near.sql", "SELECT * FROM p, s WHERE WINDOW(p, s) = 1 s WITH THRESHOLD 1")
-    [line] = replay(query, file, "--uncertainty", "point", out=tmp_path / "a.ndjson")
+    [line] = replay([query], file, "--uncertainty", "point", out=tmp_path / "a.ndjson")
     assert (line["query"], set(ids(line))) == ("near", {"p", "s"})
 
 
@@ -295,20 +301,20 @@ def test_bad_rows_are_named_and_may_be_left_out(tmp_path: Path, capsys: pytest.C
         '{"id": "v", "detected_at": "1987-02-23T07:35:35Z", "stream": "s"}',
     ]
     file = text(tmp_path / "p.ndjson", "\n".join(rows))
-    [query] = saved(tmp_path, {"id": "q", **pair(("p", "s"))})
-    arguments = [str(query), str(file), "--uncertainty", "point"]
-    assert main(["replay", *arguments]) == 1
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "s"))})
+    arguments = [str(file), "--uncertainty", "point"]
+    assert main(["replay", *asked(*queries), *arguments]) == 1
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 3)
     assert "line 2: detected_at: '1987-02-30T07:35:35Z'" in said.err
     assert "line 3: its time is uncertain by more than 300 s: --longest-uncertainty allows it" in said.err
-    assert [set(ids(line)) for line in replay(*arguments, "--skip-bad", out=tmp_path / "a.ndjson")] == [
+    assert [set(ids(line)) for line in replay(queries, *arguments, "--skip-bad", out=tmp_path / "a.ndjson")] == [
         {"x", "v"},
         {"u", "v"},
     ]
     longer = [*arguments, "--skip-bad", "--longest-uncertainty", "1000"]
     assert "2 bad lines left out" in capsys.readouterr().err
-    replay(*longer, out=tmp_path / "b.ndjson")
+    replay(queries, *longer, out=tmp_path / "b.ndjson")
     assert "1 bad line left out" in capsys.readouterr().err
 
 
@@ -317,10 +323,10 @@ def test_a_query_that_would_take_too_much_is_suspended_alone(
 ) -> None:
     clique = {"from": dict.fromkeys("abcd", "p"), "form": "clique", "within": [{"window_s": 2, "threshold": 0.1}]}
     heavy = {"id": "heavy", **clique, "at_least": 2, "limits": {"max_candidates_per_detection": 3}}
-    files = saved(tmp_path, heavy, {"id": "light", **pair(("p", "p"))})
+    queries = saved(tmp_path, heavy, {"id": "light", **pair(("p", "p"))})
     rows = [{"id": n, "sensor": f"s{n}", "detected_at_us": EPOCH_US + n} for n in range(12)]
     out = tmp_path / "out.ndjson"
-    arguments = [*files, write(tmp_path / "p.ndjson", rows), "--uncertainty", "uniform:-1,1", "--out", out]
+    arguments = [*asked(*queries), write(tmp_path / "p.ndjson", rows), "--uncertainty", "uniform:-1,1", "--out", out]
     assert main(["replay", *map(str, arguments)]) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(
@@ -332,9 +338,9 @@ def test_a_query_that_would_take_too_much_is_suspended_alone(
 
 
 def test_the_name_of_the_answer_says_ndjson(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    [query] = saved(tmp_path, {"id": "q", **pair(("p", "s"))})
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "s"))})
     rows = write(tmp_path / "p.csv", [{"detected_at_us": EPOCH_US}])
-    assert main(["replay", str(query), str(rows), "--out", str(tmp_path / "out.csv")]) == 1
+    assert main(["replay", str(rows), *asked(*queries), "--out", str(tmp_path / "out.csv")]) == 1
     assert "should end in .ndjson or .jsonl" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "q.json"]
 
@@ -366,9 +372,9 @@ def test_a_real_hour_is_the_join_of_its_picks(tmp_path: Path) -> None:
         {"id": "quake", "from": {"p": "P", "s": "S"}, "within": within, "sensors": "same"},
         {"id": "moment", **clique, "sensors": "different", "at_least": 3},
     ]
-    files = saved(tmp_path, *documents)
-    found = alive(replay(*files, file, "--templates", named, "--max-delay", 1, out=tmp_path / "out.ndjson"))
-    for query, document in zip(files, documents, strict=True):
+    queries = saved(tmp_path, *documents)
+    found = alive(replay(queries, file, "--templates", named, "--max-delay", 1, out=tmp_path / "out.ndjson"))
+    for query, document in zip(queries, documents, strict=True):
         answer = join(file, "--query", query, "--templates", named, out=tmp_path / "joined.ndjson")
         shown = [{role: (row[f"sensor_{role}"], row[f"id_{role}"]) for role in document["from"]} for row in answer]
         joined = {frozenset((role, *name) for role, name in row.items() if name[1] is not None) for row in shown}

@@ -127,7 +127,7 @@ BURST = {"id": "q", "from": {"a": "noise", "b": "noise"}, "within": [{"between":
         ("join - other.csv --window 1 --threshold 1 --uncertainty point", 2),
         ("join --query q.json - --uncertainty point", 2),
         ("window-join a=- b=- --window 1 --threshold 1 --uncertainty point", 2),
-        ("replay q.json - --uncertainty point", 2),
+        ("replay - --query q.json --uncertainty point", 2),
         ("coalesce - --by sensor", 3),
     ],
 )
