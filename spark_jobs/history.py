@@ -20,7 +20,7 @@ from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from spark_jobs.replaying.live_answer import query_history
-from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
+from spark_jobs.replaying.request import SOURCES, RunError, RunRequest, RunSource, parsed_time
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.comparing import compared
 from spark_jobs.runs.run import Run
@@ -51,17 +51,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     is_file = Path(given.query).is_file()
     query = _query_in(Path(given.query)) if is_file else _query_named(given.query, settings)
-    asked = (parsed_time(given.from_), parsed_time(given.to), given.source, given.as_live)
-    follows = given.as_live and not is_file
-    request = RunRequest(query, *asked, given.min_threshold, given.warm_up, not given.count_only, follows)
     if given.archive is not None:
         settings = settings.model_copy(update={"archive_path": given.archive})
+    source = given.source or usual_source(settings, as_live=given.as_live)
+    asked = (parsed_time(given.from_), parsed_time(given.to), source, given.as_live)
+    follows = given.as_live and not is_file
+    request = RunRequest(query, *asked, given.min_threshold, given.warm_up, not given.count_only, follows)
     stopping = _stopping()
     folder = RunFolder(given.out or settings.runs_path / request.id)
     reporter = Reporter(folder, request, stopping.is_set, _show)
     summary = Run(request, settings, load_streams(settings.streams_path), reporter).execute()
     _print({**summary, "folder": str(folder.path)})
     return CANCELLED if summary["state"] == "cancelled" else 0
+
+
+def usual_source(settings: HistorySettings, *, as_live: bool) -> RunSource:
+    """Return where a run reads that names no source: the archive, where there is one and it can tell what is asked."""
+    return "topic" if as_live or settings.archive_path is None else "archive"
 
 
 def _compare(given: argparse.Namespace, settings: HistorySettings) -> int:
@@ -98,8 +104,7 @@ def run_service(queue: RunQueue, settings: HistorySettings) -> RunService:
     """Return what the server stands on."""
 
     def request_of(fields: Mapping[str, Any]) -> RunRequest:
-        source: RunSource = "topic" if settings.archive_path is None or fields.get("as_live") else "archive"
-        return read_request(fields, query_of, source)
+        return read_request(fields, query_of, usual_source(settings, as_live=bool(fields.get("as_live"))))
 
     def query_of(given: Any) -> AnyQuery:
         return _query_named(given, settings) if isinstance(given, str) else _query_of("query", given)
@@ -173,7 +178,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--query", required=True, metavar="FILE|ID", help="a query document, or the id of a query")
     run.add_argument("--from", dest="from_", required=True, metavar="T", help="RFC 3339, or microseconds; included")
     run.add_argument("--to", required=True, metavar="T", help="the same; not included")
-    run.add_argument("--source", choices=("archive", "topic"), default="archive", help="where detections are read")
+    source = "where detections are read (archive; topic with --as-live, and where there is no archive)"
+    run.add_argument("--source", choices=SOURCES, help=source)
     run.add_argument("--as-live", action="store_true", help="answer as the live job did, over the frames of the topic")
     run.add_argument("--count-only", action="store_true", help="write no matches: the curve alone, much faster")
     run.add_argument("--min-threshold", type=float, metavar="P", help="where the curve begins, below the threshold")

@@ -153,7 +153,7 @@ def test_as_live_says_what_the_live_job_said(past: Past) -> None:
     """Threshold and delay have changed, the query was paused, some were late, and the job was killed."""
     live = past.fusion.read_all("matches")
     assert {match["query_version"] for match in live} >= {1, 2, 4, 8}
-    said = past.run("--as-live", "--source", "topic")
+    said = past.run("--as-live")
     compared = past.history("compare", said["run"])
     assert compared["counts"] == {"added": 0, "gone": 0, "changed": 0, "same": len({match["id"] for match in live})}
     assert said["replayed"]["late"] == past.late > 50

@@ -11,10 +11,11 @@ import pytest
 
 from coincide.chunks.key_ranges import KeyRange
 from coincide.queries import Query
+from deploy.local.machine import free_ports
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, write_rows
 from spark_jobs.archiving.merging import merge_folders
-from spark_jobs.history import main
+from spark_jobs.history import main, usual_source
 from spark_jobs.replaying.archive_rows import HashChunks, Wanted
 from spark_jobs.replaying.complete_answer import complete_matches, reach_us
 from spark_jobs.replaying.request import RunError, RunRequest
@@ -240,3 +241,24 @@ def test_the_command_runs_and_compares(
     assert capsys.readouterr().err.startswith("history: 'noon' is no time")
     assert main(["compare", "r-none", said[0]["run"]]) == 1
     assert "there is no run in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("has_archive", "as_live", "source"), [(True, False, "archive"), (True, True, "topic"), (False, False, "topic")]
+)
+def test_who_names_no_source_gets_one_that_can_tell(has_archive: bool, as_live: bool, source: str) -> None:
+    settings = HistorySettings(archive_path=Path("archive") if has_archive else None)
+    assert usual_source(settings, as_live=as_live) == source
+
+
+def test_as_live_alone_asks_kafka(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"RUNS_PATH": archive.path / "runs", "KAFKA_BOOTSTRAP": f"127.0.0.1:{free_ports(1)[0]}"}.items():
+        monkeypatch.setenv(f"COINCIDE_HISTORY_{name}", str(value))
+    monkeypatch.setenv("COINCIDE_HISTORY_KAFKA_TIMEOUT_S", "0.5")
+    query = archive.path / "ruled.json"
+    query.write_text(json.dumps(RULED))
+    span = ["--from", "0", "--to", "60000000", "--archive", str(archive.path)]
+    assert main(["run", "--query", str(query), *span, "--as-live"]) == 1
+    assert "Kafka" in capsys.readouterr().err
