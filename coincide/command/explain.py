@@ -27,7 +27,7 @@ from coincide.command.input.own_uncertainty import MOST_SPREADS
 from coincide.command.input.played_roles import keyed_sources_of
 from coincide.command.query_files import read_queries
 from coincide.queries import Query
-from coincide.queries.explaining import ExplainedQuery, Explanation, KnownSensor, sentences_of, spoken
+from coincide.queries.explaining import ExplainedQuery, KnownSensor, chosen_threshold, sentences_of
 from coincide.queries.role_filter import Source
 from coincide.templates.histogram import Histogram
 
@@ -46,7 +46,7 @@ def run_explain(request: ExplainRequest) -> int:
         if explanation.chance is None:
             raise CommandError("--chance-per-day: how often chance gives a match is not known without rates")
         figures["least_threshold"] = explained.least_threshold(request.chance_per_day)
-        sentences.append(_chosen(figures["least_threshold"], request.chance_per_day, explanation))
+        sentences.append(chosen_threshold(figures["least_threshold"], request.chance_per_day, explanation))
     with opened_sink(request.out) as sink:
         sink.write(_written(request.out, {**figures, "sentences": sentences}).encode())
     return len(seen.every)
@@ -62,15 +62,6 @@ def _written(out: Path | None, figures: Mapping[str, Any]) -> str:
     if out is not None and out.suffix.lower() == ".json":
         return json.dumps(figures, indent=2) + "\n"
     return "".join(f"{sentence}\n" for sentence in figures["sentences"])
-
-
-def _chosen(threshold: float | None, per_day: float, explanation: Explanation) -> str:
-    few = f"at most {spoken(per_day)} {'match' if per_day == 1 else 'matches'} a day"
-    if threshold is None:
-        return f"No threshold is high enough for chance to give {few}."
-    within_reach = min((edge.greatest for edge in explanation.edges if edge.greatest is not None), default=1.0)
-    but = "" if threshold <= within_reach else f" But no sensors attain more than {within_reach:.3g}."
-    return f"From a threshold of {threshold:g} on, chance gives {few}.{but}"
 
 
 def named_sensors(reading: ReadOptions, query: Query) -> SeenSensors:

@@ -1,7 +1,8 @@
 """Explaining a query: what its thresholds can reach with the sensors there are, and what chance and work to expect.
 
 `explain` gives figures, `sentences_of` says them, and `least_threshold` answers the other way round: which threshold
-gives few enough matches by chance. `ExplainedQuery` answers both for one query, with the work done once.
+gives few enough matches by chance. `chosen_threshold` says that. `ExplainedQuery` answers both for one query, with the
+work done once.
 
 From the sensors to the figures: `known_sensors` has who may play a role and how often; `sensor_pairs` counts which two
 may meet; `template_cells` looks at each pair of their templates once; `edge_reach` says what an edge attains and
@@ -14,7 +15,7 @@ from __future__ import annotations
 from coincide.queries.explaining.explained_query import ExplainedQuery, explain, least_threshold
 from coincide.queries.explaining.explanation import ChanceFigures, EdgeFigures, Explanation, JointFigures, RoleFigures
 from coincide.queries.explaining.known_sensors import KnownSensor, SeenRates
-from coincide.queries.explaining.sentences import sentences_of, spoken, unreachable_because
+from coincide.queries.explaining.sentences import chosen_threshold, sentences_of, spoken, unreachable_because
 
 __all__ = [
     "ChanceFigures",
@@ -25,6 +26,7 @@ __all__ = [
     "KnownSensor",
     "RoleFigures",
     "SeenRates",
+    "chosen_threshold",
     "explain",
     "least_threshold",
     "sentences_of",

@@ -55,6 +55,18 @@ def unreachable_because(explanation: Explanation) -> str | None:
     )
 
 
+def chosen_threshold(threshold: float | None, per_day: float, explanation: Explanation) -> str:
+    """Say from which threshold on chance gives at most so many matches a day, or why there is none."""
+    few = f"at most {spoken(per_day)} {'match' if per_day == 1 else 'matches'} a day"
+    if explanation.chance is None:
+        return f"From which threshold on chance gives {few} is not known {_unknown_because(explanation)}."
+    if threshold is None:
+        return f"No threshold is high enough for chance to give {few}."
+    within_reach = min((edge.greatest for edge in explanation.edges if edge.greatest is not None), default=1.0)
+    but = "" if threshold <= within_reach else f" But no sensors attain more than {within_reach:.3g}."
+    return f"From a threshold of {threshold:g} on, chance gives {few}.{but}"
+
+
 def _role(role: RoleFigures) -> str:
     if role.sensors == 0:
         return f"Role {role.role} takes detections of stream {role.stream}: no sensor that reports it is known."
@@ -135,8 +147,7 @@ def _joint(explanation: Explanation) -> list[str]:
 def _chance(explanation: Explanation) -> str:
     chance = explanation.chance
     if chance is None:
-        why = "without the rates of its streams" if explanation.work is None else "here: it would take too long"
-        return f"How often chance gives a match is not known {why}."
+        return f"How often chance gives a match is not known {_unknown_because(explanation)}."
     if not chance.per_hour:
         return "Chance alone gives no match."
     bound = "at most" if chance.is_upper_bound else "about"
@@ -145,6 +156,10 @@ def _chance(explanation: Explanation) -> str:
     error = "" if chance.is_upper_bound or not chance.error_per_hour else error
     left_out = f" There are fewer, as this does not count {' and '.join(chance.left_out)}." if chance.left_out else ""
     return f"Chance alone gives {bound} {how_often}{error} at these rates, in all areas together.{left_out}"
+
+
+def _unknown_because(explanation: Explanation) -> str:
+    return "without the rates of its streams" if explanation.work is None else "here: it would take too long"
 
 
 def _work(explanation: Explanation) -> list[str]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
-from coincide.queries.explaining import sentences_of
+from coincide.queries.explaining import chosen_threshold, sentences_of
 from services.alerting.api.query_models import ExplainBody
 from services.alerting.api.request_documents import Id, QueryInBody, described_body
 from services.alerting.api.result_models import problems
@@ -94,11 +94,13 @@ def _explain_body(
     if explained is None:
         raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
     explanation = explained.explanation()
+    least = None if per_day is None else explained.least_threshold(per_day)
+    chosen = [] if per_day is None else [chosen_threshold(least, per_day, explanation)]
     return ExplainBody(
         id=query.id,
         version=version,
         explanation=explanation,
-        sentences=[*sentences_of(explanation), OWN_UNCERTAINTY],
+        sentences=[*sentences_of(explanation), *chosen, OWN_UNCERTAINTY],
         chance_per_day=per_day,
-        least_threshold=None if per_day is None else explained.least_threshold(per_day),
+        least_threshold=least,
     )

@@ -164,7 +164,7 @@ class ExplainBody(BaseModel):
     least_threshold: float | None = Field(
         None,
         description="From this threshold on chance gives at most `chance_per_day` matches a day in all areas. "
-        "Null where no threshold does, or that was not asked.",
+        "Null where no threshold does, rates are not known, or it was not asked; the sentences say which.",
     )
 
 

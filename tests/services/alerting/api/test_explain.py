@@ -93,6 +93,24 @@ def test_explain_says_it_in_figures_and_sentences_with_chance_in_all_areas(api: 
     assert any("Chance alone gives about" in sentence for sentence in answer["sentences"])
     least = answer["least_threshold"]
     assert a_day(least) <= 200 < a_day(least - 0.001)
+    assert f"From a threshold of {least:g} on, chance gives at most 200 matches a day." in answer["sentences"]
+
+
+def test_a_threshold_that_is_null_has_a_sentence_that_says_why(api: Api) -> None:
+    register(api)
+    api.client.put(PATH, json=query(threshold=0.1))
+
+    def answered(per_day: float) -> tuple[float | None, str]:
+        answer = api.client.get(f"{PATH}/explain", params={"chance_per_day": per_day}).json()
+        return answer["least_threshold"], " ".join(answer["sentences"])
+
+    least, said = answered(200)
+    assert least is None
+    assert "From which threshold on chance gives at most 200 matches a day is not known without the rates" in said
+    api.store(shard_record(0, rates_hz={"areas": {"hill": {"seismic": 0.1, "acoustic": 0.1}}, "elsewhere": {}}))
+    least, said = answered(1e-9)
+    assert least is None
+    assert "No threshold is high enough for chance to give at most 1e-09 matches a day." in said
 
 
 def test_rates_of_several_shards_are_put_together(api: Api) -> None:
