@@ -31,10 +31,13 @@ from services.alerting.live.hub import LiveHub
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import SENSORS, RegisteredSensors
+from services.alerting.receivers.sending import Sending
 from services.alerting.settings import AlertingSettings
+from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
+from services.common.instants import system_clock_us
 from services.common.settings import load_streams
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frames import Frame
@@ -82,7 +85,9 @@ class QueriesPublisher(ListPublisher):
     line: "Line"
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
-        offset = super().publish(topic, key, value)
+        with self.line.storing:
+            offset = super().publish(topic, key, value)
+        self.line.sending.wake()
         if topic == TOPICS.queries:
             self.loop.call_soon_threadsafe(self.line.push, [("queries", key, value)])
         return offset
@@ -98,6 +103,8 @@ class Line:
         engine = open_engine(f"sqlite:///{folder / 'line.sqlite3'}")
         migrate(engine)
         self.database = Database(engine)
+        self.database.raising.now_us = system_clock_us
+        self.storing = threading.RLock()  # alerting has one writer; here its follower and its workers write
         self.core = FusionCore(STREAMS, Limits(), 0)
         self.registry = Registry(STREAMS)
         self.sensors = load_sensors(ROOT / "config/sensors.yaml", STREAMS) | (sensors or {})
@@ -117,6 +124,7 @@ class Line:
         self.headers = {"Authorization": f"Bearer {self.keys.make('the tests', ['admin'])}"}
         for each in ("ingest", "alerting"):
             self.begin(each)
+        self.sending.begin()
         for query in load_queries(ROOT / "config/queries.yaml", STREAMS):
             document, headers = query.to_json(), self.headers
             self.call("PUT", "alerting", f"/v1/queries/{query.id}", json=document, headers=headers).raise_for_status()
@@ -128,7 +136,14 @@ class Line:
         engine, metrics = self.database.engine, self.database.metrics
         self.queries = QueriesPublisher(self.database, progress)
         self.queries.line, self.queries.loop = self, self._loop
-        settings = AlertingSettings(require_keys=self.needs_key, page_items_max=1000, history_url=self.url("history"))
+        settings = AlertingSettings(
+            require_keys=self.needs_key,
+            page_items_max=1000,
+            history_url=self.url("history"),
+            receivers_may_be_private=True,
+        )
+        of_sending = self.database.receivers, engine, self.queries, metrics
+        self.sending = Sending(*of_sending, deliver_within_s=settings.deliver_within_s, may_be_private=True)
         access = ComponentAccess("alerting", settings, CollectorRegistry(), publisher=self.keys)
         self.keys.follow_with(access.ring)
         self.hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
@@ -164,6 +179,7 @@ class Line:
             self._loop.call_soon_threadsafe(each.transport.abort)
 
     def stop(self) -> None:
+        self.sending.stop()
         for server in self._servers.values():
             server.should_exit = server.force_exit = True
         asyncio.run_coroutine_threadsafe(_end_tasks(), self._loop).result(10.0)
@@ -196,7 +212,11 @@ class Line:
 
     def store(self, records: Sequence[tuple[str, bytes | None, bytes | None]]) -> None:
         now_ms = time.time_ns() // 1_000_000
-        rows = self.database.store([Record(topic, 0, next(self._offsets), now_ms, *rest) for topic, *rest in records])
+        numbered = [Record(topic, 0, next(self._offsets), now_ms, *rest) for topic, *rest in records]
+        with self.storing:
+            rows = self.database.store(numbered)
+        if any(isinstance(each, StoredAlert) for each in rows):
+            self.sending.wake()
         if rows:
             self.hub.publish(rows)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,9 +11,14 @@ from tests.console.conftest import shoot
 from tests.console.line import Line
 from tests.console.test_now import bang
 from tests.integration.service_process import until
+from tests.integration.webhook_sink import SECRET, running_sink
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
+RING = {
+    "from": {"a": "noise", "b": "noise"},
+    "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 0.3}],
+}
 TITLE = "Bang <img src=x onerror=window.hacked=1> in harbour"
 
 
@@ -74,13 +80,77 @@ def test_a_silence_is_made_shown_and_ended(open_page: OpenPage, ringing: Line) -
     assert not any(each["active"] for each in ringing.call("GET", "alerting", "/v1/silences").json()["items"])
 
 
-def test_who_is_told_is_listed_and_a_test_message_says_what_is_wrong(open_page: OpenPage, line: Line) -> None:
+def test_a_webhook_is_made_tested_and_rung_by_a_rule_of_the_form(open_page: OpenPage, line: Line) -> None:
+    line.call("PUT", "alerting", "/v1/queries/ring", json=RING).raise_for_status()
+    with running_sink() as sink:
+        page = open_page("/alerts")
+        receivers = page.get_by_label("Receivers", exact=True)
+        expect(receivers).to_contain_text("Nobody is told of alerts yet")
+        receivers.get_by_role("button", name="New receiver").click()
+        receivers.get_by_label("Name").fill("ops")
+        receivers.get_by_label("URL that gets each message").fill("ftp://127.0.0.1/")
+        receivers.get_by_label("Secret that signs each message").fill(SECRET)
+        receivers.get_by_role("button", name="Save").click()
+        expect(receivers.get_by_role("alert")).to_contain_text("webhook.url: Value error, an http or https URL")
+        receivers.get_by_label("URL that gets each message").fill(sink.url)
+        shoot(page, "alerts-new-receiver")
+        receivers.get_by_role("button", name="Save").click()
+        row = receivers.locator("tr", has_text="ops")
+        expect(row).to_contain_text(f"webhook {sink.url.partition('?')[0]}?***")
+        row.get_by_role("button", name="Send a test").click()
+        expect(row.get_by_role("status")).to_contain_text("It was taken")
+        assert [each["data"]["title"] for each in sink.events] == ["Coincide can reach ops"]
+        sink.status = 410  # gone: it is given up at once
+
+        page.goto(page.url.replace("/alerts", "/queries?query=ring"))
+        page.get_by_label("Tell somebody").select_option("critical")
+        page.get_by_label("Title").fill("Ring in {area}")
+        page.get_by_label("Receivers (none: all of them)").fill("ops")
+        shoot(page, "queries-alert-rule")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_label("Versions")).to_contain_text("alert: nothing")
+        rule = {"severity": "critical", "title": "Ring in {area}", "to": ["ops"]}
+        assert line.call("GET", "alerting", "/v1/queries/ring").json()["query"]["alert"] == rule
+        until(lambda: bool(deliveries(line, "dead")) or not bang(line))
+
+        page.goto(page.url.partition("/queries")[0] + "/alerts")
+        row.get_by_role("button", name="Deliveries").click()
+        told = receivers.locator("tr", has_text="Ring in harbour fired").first
+        expect(told).to_contain_text("answered 410, after 1 attempts")
+        shoot(page, "alerts-deliveries")
+        sink.status = 204
+        told.get_by_role("button", name="Send again").click()
+        expect(receivers.locator("tr", has_text="Ring in harbour fired").filter(has_text="delivered")).to_be_visible()
+        until(lambda: any(each["data"]["title"] == "Ring in harbour" for each in sink.events))
+        assert sink.faults == []  # each message was signed with the secret of the form
+    etag = line.call("GET", "alerting", "/v1/queries/ring").headers["etag"]
+    line.call("DELETE", "alerting", "/v1/queries/ring", headers={"If-Match": etag}).raise_for_status()
+    row.get_by_role("button", name="Remove").click()
+    receivers.get_by_role("button", name="Remove it for good").click()
+    expect(receivers).to_contain_text("Nobody is told of alerts yet")
+
+
+def test_a_receiver_is_changed_and_a_test_message_says_what_is_wrong(open_page: OpenPage, line: Line) -> None:
+    receiver = {"webhook": {"url": "https://nowhere.invalid/hook?token=secret", "secret": SECRET}}
+    line.call("PUT", "alerting", "/v1/receivers/night", json=receiver).raise_for_status()
     page = open_page("/alerts")
-    expect(page.get_by_label("Receivers")).to_contain_text("Nobody is told of alerts yet")
-    receiver = {"webhook": {"url": "https://nowhere.invalid/hook?token=secret"}}
-    line.call("PUT", "alerting", "/v1/receivers/ops", json=receiver).raise_for_status()
-    row = page.get_by_label("Receivers").locator("tr", has_text="ops")
-    expect(row).to_contain_text("webhook https://nowhere.invalid/hook?***")
+    row = page.get_by_label("Receivers", exact=True).locator("tr", has_text="night")
     row.get_by_role("button", name="Send a test").click()
-    expect(row.get_by_role("status")).to_contain_text("ops was not told")
-    line.call("DELETE", "alerting", "/v1/receivers/ops").raise_for_status()
+    expect(row.get_by_role("status")).to_contain_text("night was not told")
+    row.get_by_role("button", name="Change").click()
+    form = page.get_by_label("Receivers", exact=True)
+    expect(form.get_by_label("URL that gets each message")).to_have_value("")  # it may hold a secret
+    form.get_by_label("It is").select_option("alertmanager")
+    form.get_by_label("URL of the Alertmanager").fill("http://nowhere.invalid:9093")
+    form.get_by_label("It hears of").select_option("no")
+    form.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("Alertmanager http://nowhere.invalid:9093")
+    expect(row).to_contain_text("hears of alerts only")
+    changed = line.call("GET", "alerting", "/v1/receivers/night").json()
+    assert (changed["webhook"], changed["system"]) == (None, False)
+    line.call("DELETE", "alerting", "/v1/receivers/night").raise_for_status()
+
+
+def deliveries(line: Line, state: str) -> list[Any]:
+    listed = line.call("GET", "alerting", "/v1/receivers/ops/deliveries", params={"state": state})
+    return list(listed.json()["items"])

@@ -5,6 +5,7 @@ NiceGUI evaluates some props: a text of sensors or people never goes into `props
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -173,13 +174,32 @@ def choice(label: str, options: Mapping[str, str], chosen: str, on_change: Calla
                 option.props["selected"] = value == chosen
 
 
-def text_field(label: str, value: str, on_change: Callable[[str], Any]) -> None:
-    """Show a field for a line of text; `on_change` hears of each character."""
-    with ui.element("label").classes("choice"):
+def text_field(label: str, value: str, on_change: Callable[[str], Any], *, most: int = 200) -> None:
+    """Show a field for a line of at most so many characters; `on_change` hears of each. One for many is wide."""
+    with ui.element("label").classes("choice" if most <= 200 else "choice wide"):
         ui.label(label).classes("choice-label")
-        field = ui.element("input").props("type=text maxlength=200 autocomplete=off")
+        field = ui.element("input").props(f"type=text maxlength={most} autocomplete=off")
         field.props["defaultValue"] = value  # `value` would be put back whenever the page draws something
         field.on("input", lambda event: on_change(str(event.args)), js_handler=_VALUE)
+
+
+def number_field(label: str, value: Any, on_change: Callable[[float | int | str | None], Any]) -> None:
+    """Show a field for a number; `on_change` hears the number, None for nothing, or a text that is no number."""
+    text_field(label, "" if value is None else f"{value}", lambda text: on_change(_number_in(text)))
+
+
+def _number_in(text: str) -> float | int | str | None:
+    """Return the number that a text says; the text where it says none, so that its fault is told; None if empty."""
+    said = text.strip()
+    if not said:
+        return None
+    try:
+        value = float(said)
+    except ValueError:
+        return said[:100]
+    if not math.isfinite(value):
+        return said
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
 def button(words: str, on_click: Callable[[], Any], *, kind: str = "quiet", label: str | None = None) -> ui.element:

@@ -170,12 +170,14 @@ class SilenceListAnswer(Struct, frozen=True):
     items: list[SilenceAnswer]
 
 
-class ReceiverAnswer(Struct, frozen=True):
+class ReceiverAnswer(Struct, frozen=True, kw_only=True):
     """A receiver as GET /v1/receivers has it."""
 
     id: str
     waiting: int
     waiting_since_us: int | None = None
+    system: bool = True
+    declared: bool = False
     webhook: dict[str, Any] | None = None
     alertmanager: dict[str, Any] | None = None
     people: dict[str, Any] | None = None
@@ -193,6 +195,18 @@ class ReceiverListAnswer(Struct, frozen=True):
     """All receivers."""
 
     items: list[ReceiverAnswer]
+
+
+class DeliveryAnswer(Struct, frozen=True, kw_only=True):
+    """What a receiver was told, or is to be told: GET /v1/receivers/{id}/deliveries."""
+
+    key: str
+    alert: str
+    change: str
+    state: str
+    since_us: int
+    attempts: int
+    reason: str | None = None
 
 
 class DeadLetterAnswer(Struct, frozen=True, kw_only=True):

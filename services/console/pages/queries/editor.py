@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.form import QueryForm, draw_roles
+from services.console.pages.queries.known_names import KnownNames
 from services.console.pages.shell import Words, button, copy_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import ExplainAnswer
@@ -23,9 +24,9 @@ class QueryEditor:
     """A draft in three views. `when_saved` is called with the id once the system has it."""
 
     def __init__(
-        self, viewer: Viewer, draft: Draft, streams: Sequence[str], when_saved: Callable[[str], Awaitable[None]]
+        self, viewer: Viewer, draft: Draft, known: KnownNames, when_saved: Callable[[str], Awaitable[None]]
     ) -> None:
-        self._viewer, self._draft, self._streams, self._when_saved = viewer, draft, streams, when_saved
+        self._viewer, self._draft, self._known, self._when_saved = viewer, draft, known, when_saved
         self._why = ""
         self._view = "form"
         self._code: ui.codemirror | None = None
@@ -79,7 +80,7 @@ class QueryEditor:
         self._place.clear()
         with self._place:
             if view == "form":
-                QueryForm(self._draft, self._streams)
+                QueryForm(self._draft, self._known)
             elif view == "json":
                 self._code = self._text(self._draft.json_text, "JSON", self._draft.put_json, "The query as JSON")
             else:

@@ -5,7 +5,7 @@ What a query has besides stays in its document, and the form names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,35 +14,25 @@ from nicegui import ui
 
 from coincide.queries import Query
 from services.console.drawing.role_graph import draw_role_graph
+from services.console.pages.queries.alert_form import AlertForm
 from services.console.pages.queries.draft import Draft
+from services.console.pages.queries.known_names import KnownNames
 from services.console.pages.queries.query_words import edges_of, read_query
-from services.console.pages.shell import Words, button, choice, text_field
+from services.console.pages.shell import Words, button, choice, number_field, text_field
 
 SENSORS = {"different": "different sensors", "same": "the same sensor", "any": "any sensors"}
 SHAPES = {"": "as listed", "path": "a path", "clique": "every two of them", "graph": "a graph, checked"}
 MOST_ROLES = 16
-_OF_JOIN = {"id", "from", "within", "form", "sensors", "joint_threshold", "coalesce"}
-_OF_SPELL = {"id", "coalesce", "lasting_s", "threshold"}
+_OF_JOIN = {"id", "from", "within", "form", "sensors", "joint_threshold", "coalesce", "alert"}
+_OF_SPELL = {"id", "coalesce", "lasting_s", "threshold", "alert"}
 _LIMITS = {"above": "above", "at_least": "at least", "below": "below", "at_most": "at most"}
-
-
-def number_in(text: str) -> float | int | str | None:
-    """Return the number that a text says; the text where it says none, so that its fault is told; None if empty."""
-    said = text.strip()
-    if not said:
-        return None
-    try:
-        value = float(said)
-    except ValueError:
-        return said[:100]
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
 class QueryForm:
     """The form over a draft; each change of a field is one of the draft's document."""
 
-    def __init__(self, draft: Draft, streams: Sequence[str]) -> None:
-        self._draft, self._streams = draft, streams
+    def __init__(self, draft: Draft, known: KnownNames) -> None:
+        self._draft, self._known, self._streams = draft, known, known.streams
         self._box = ui.element("div").classes("stack query-form")
         self.draw()
 
@@ -53,12 +43,19 @@ class QueryForm:
         with self._box:
             if isinstance(document.get("within"), list) and isinstance(document.get("from"), dict):
                 self._join(document)
+                self._alert(document, is_join=True)
                 self._say_more(document, _OF_JOIN)
             elif isinstance(document.get("coalesce"), dict) and "lasting_s" in document:
                 self._spell(document)
+                self._alert(document, is_join=False)
                 self._say_more(document, _OF_SPELL)
             else:
                 Words("p", "The form does not show this kind of query: change it as JSON or SQL.").classes("soft")
+
+    def _alert(self, document: dict[str, Any], *, is_join: bool) -> None:
+        AlertForm(
+            document.get("alert"), self._known.receivers, lambda rule: self._put("alert", value=rule), is_join=is_join
+        )
 
     def _say_more(self, document: dict[str, Any], known: set[str]) -> None:
         more = sorted(set(document) - known)
@@ -79,8 +76,7 @@ class QueryForm:
             self.draw()
 
     def _number(self, label: str, value: Any, *path: str | int) -> None:
-        shown = "" if value is None else f"{value}"
-        text_field(label, shown, lambda text: self._put(*path, value=number_in(text)))
+        number_field(label, value, lambda number: self._put(*path, value=number))
 
     def _join(self, document: dict[str, Any]) -> None:
         self._roles(document["from"])
@@ -95,8 +91,7 @@ class QueryForm:
         with ui.element("div").classes("row"):
             self._number("All together at least", document.get("joint_threshold"), "joint_threshold")
             gap = (document.get("coalesce") or {}).get("gap_s")
-            shown = "" if gap is None else f"{gap}"
-            text_field("One episode while gaps are below, s", shown, self._take_gap)
+            number_field("One episode while gaps are below, s", gap, self._take_gap)
 
     def _roles(self, roles: dict[str, Any]) -> None:
         for nth, (role, source) in enumerate(list(roles.items())):
@@ -197,8 +192,7 @@ class QueryForm:
     def _take_sensors(self, rule: str) -> None:
         self._put("sensors", value=None if rule == "different" else rule)
 
-    def _take_gap(self, text: str) -> None:
-        gap = number_in(text)
+    def _take_gap(self, gap: float | str | None) -> None:
         coalesce = {**(self._draft.document.get("coalesce") or {}), "gap_s": gap}
         self._put("coalesce", value=None if gap is None else coalesce)
 
@@ -213,15 +207,14 @@ class QueryForm:
             text_field("What is read", value, lambda text: self._put("coalesce", "value", value=text))
         with ui.element("div").classes("row"):
             for name, words in _LIMITS.items():
-                shown = "" if name not in where else f"{where[name]}"
-                text_field(words, shown, partial(self._limit, name))
+                number_field(words, where.get(name), partial(self._limit, name))
         with ui.element("div").classes("row"):
             self._number("for at least, s", document.get("lasting_s"), "lasting_s")
             self._number("with probability at least", document.get("threshold"), "threshold")
             self._number("a reading is good for, s", coalesce.get("hold_s"), "coalesce", "hold_s")
 
-    def _limit(self, name: str, text: str) -> None:
-        where = {**(self._draft.document["coalesce"].get("where") or {}), name: number_in(text)}
+    def _limit(self, name: str, limit: float | str | None) -> None:
+        where = {**(self._draft.document["coalesce"].get("where") or {}), name: limit}
         kept = {each: value for each, value in where.items() if value is not None}
         self._put("coalesce", "where", value=kept or None)
 

@@ -6,14 +6,14 @@ from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.editor import QueryEditor
+from services.console.pages.queries.known_names import read_known_names
 from services.console.pages.queries.query_table import QueryTable, address_of
 from services.console.pages.queries.query_view import QueryView
 from services.console.pages.shell import ConsolePage, Words, page_head
 from services.console.pages.shown_range import NAME_CHARACTERS
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import QueryAnswer
-from services.console.rest.sensor_answers import StreamListAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import path_of
 
 LOOK_EVERY_S, FIGURE_EVERY_S = 3.0, 0.5
 
@@ -26,7 +26,7 @@ async def show_queries(viewer: Viewer) -> None:
     elif asked.get("query"):
         path = path_of("v1", "queries", asked["query"][:NAME_CHARACTERS])
         query = await viewer.rest.get(QueryAnswer, "alerting", path)
-        await QueryView(viewer, query, await _streams(viewer)).draw()
+        await QueryView(viewer, query, await read_known_names(viewer)).draw()
     else:
         await _show_all(viewer)
 
@@ -54,15 +54,7 @@ async def _show_new(viewer: Viewer, example: str) -> None:
     async def saved(id_: str) -> None:
         ui.navigate.to(address_of(id_))
 
-    QueryEditor(viewer, draft, await _streams(viewer), saved)
-
-
-async def _streams(viewer: Viewer) -> list[str]:
-    """Return the declared streams; none while ingest is away, for a name can be typed, too."""
-    try:
-        return [each.name for each in (await viewer.rest.get(StreamListAnswer, "ingest", "/v1/streams")).items]
-    except RestError:
-        return []
+    QueryEditor(viewer, draft, await read_known_names(viewer), saved)
 
 
 QUERIES = ConsolePage("/queries", "Queries", show_queries)

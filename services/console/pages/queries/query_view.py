@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.editor import QueryEditor
+from services.console.pages.queries.known_names import KnownNames
 from services.console.pages.queries.query_table import address_of
 from services.console.pages.queries.query_words import asked, state_of, suspensions
 from services.console.pages.queries.versions import show_versions
@@ -24,8 +23,8 @@ LOOK_EVERY_S = 2.0
 class QueryView:
     """The page of one query; its state is asked for again and again, the rest when somebody has changed it."""
 
-    def __init__(self, viewer: Viewer, query: QueryAnswer, streams: Sequence[str]) -> None:
-        self._viewer, self._query, self._streams = viewer, query, streams
+    def __init__(self, viewer: Viewer, query: QueryAnswer, known: KnownNames) -> None:
+        self._viewer, self._query, self._known = viewer, query, known
         self._path = path_of("v1", "queries", query.id)
         self._why = ""
 
@@ -43,7 +42,7 @@ class QueryView:
             ThresholdSlider(self._viewer, self._query, self._reload)
         document = {name: each for name, each in self._query.query.items() if name != "id"}
         draft = Draft(self._query.id, document, self._query.version)
-        QueryEditor(self._viewer, draft, self._streams, self._saved)
+        QueryEditor(self._viewer, draft, self._known, self._saved)
         await show_versions(self._viewer, self._query.id)
         ui.timer(LOOK_EVERY_S, self._look)
 

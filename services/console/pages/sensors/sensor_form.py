@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
-from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.console.pages.shell import Words, button, choice, copy_button, number_field, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.services import RestError, path_of
 
@@ -73,13 +73,12 @@ class SensorForm:
         place = document.get("place") or {}
         with ui.element("div").classes("row"):
             for name, words in (("lat", "Degrees north"), ("lon", "Degrees east"), ("height_m", "Height, m")):
-                shown = "" if place.get(name) is None else f"{place[name]}"
-                text_field(words, shown, partial(self._put_place, name))
+                number_field(words, place.get(name), partial(self._put_place, name))
         with ui.element("div").classes("row"):
             labels = ", ".join(f"{name}={value}" for name, value in (document.get("labels") or {}).items())
             text_field("Labels (name=value, ...)", labels, self._put_labels)
-            every = document.get("expect_every_s")
-            text_field("Tell somebody after a silence of, s", "" if every is None else f"{every}", self._put_every)
+            every_s = document.get("expect_every_s")
+            number_field("Tell somebody after a silence of, s", every_s, self._put_every)
 
     def _stream(self, stream: str, template: Any) -> None:
         kind = next((name for name in FORMS if isinstance(template, dict) and name in template), "other")
@@ -89,13 +88,7 @@ class SensorForm:
                 choice(f"Template of {stream}", FORMS, kind, partial(self._take_form, stream))
                 button("✕", partial(self._drop_stream, stream), label=f"No longer reports {stream}")
             text = template if isinstance(template, str) else json.dumps(template)
-            with ui.element("label").classes("choice wide"):
-                ui.label("in seconds from the report").classes("choice-label")
-                field = ui.element("input").props("type=text maxlength=4000 autocomplete=off")
-                field.props["defaultValue"] = text
-                field.on(
-                    "input", partial(self._take_template, stream), js_handler="(event) => emit(event.target.value)"
-                )
+            text_field("in seconds from the report", text, partial(self._take_template, stream), most=4000)
 
     def _foot(self) -> None:
         with ui.element("div").classes("row"):
@@ -107,8 +100,8 @@ class SensorForm:
     def _put(self, name: str, text: str) -> None:
         self._document[name] = text.strip() or None
 
-    def _put_place(self, name: str, text: str) -> None:
-        place = {**(self._document.get("place") or {}), name: _number(text)}
+    def _put_place(self, name: str, number: float | str | None) -> None:
+        place = {**(self._document.get("place") or {}), name: number}
         kept = {each: value for each, value in place.items() if value is not None}
         self._document["place"] = kept or None
 
@@ -116,8 +109,8 @@ class SensorForm:
         pairs = (each.partition("=") for each in text.split(",") if each.strip())
         self._document["labels"] = {name.strip(): value.strip() for name, _, value in pairs}
 
-    def _put_every(self, text: str) -> None:
-        self._document["expect_every_s"] = _number(text)
+    def _put_every(self, every_s: float | str | None) -> None:
+        self._document["expect_every_s"] = every_s
 
     def _add_stream(self, stream: str) -> None:
         if stream:
@@ -132,12 +125,12 @@ class SensorForm:
         self._document["streams"][stream] = json.loads(json.dumps(_USUAL[form]))
         self._draw_streams()
 
-    def _take_template(self, stream: str, event: Any) -> None:
+    def _take_template(self, stream: str, text: str) -> None:
         """Take over a template as JSON; what is none is an id, or what ingest refuses with a sentence."""
         try:
-            self._document["streams"][stream] = json.loads(str(event.args))
+            self._document["streams"][stream] = json.loads(text)
         except ValueError:
-            self._document["streams"][stream] = str(event.args).strip()
+            self._document["streams"][stream] = text.strip()
 
     @property
     def _path(self) -> str:
@@ -160,11 +153,3 @@ class SensorForm:
             self._refused.set_text(str(error))
         else:
             await self._when_saved(self._id)
-
-
-def _number(text: str) -> float | str | None:
-    """Return the number that a text says; the text where it says none, so that its fault is told."""
-    try:
-        return float(text) if text.strip() else None
-    except ValueError:
-        return text.strip()[:100]

@@ -9,12 +9,12 @@ from typing import Any
 from nicegui import ui
 
 from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.console.pages.told.deliveries import CHANGES
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import AlertAnswer, PageAnswer, TransitionAnswer
 from services.console.rest.services import RestError, path_of
 
 SILENCES_S = {"3600": "an hour", "28800": "8 hours", "86400": "a day", "604800": "a week"}
-_CHANGES = {"firing": "fired", "escalated": "got worse", "acknowledged": "was taken over", "resolved": "ended"}
 
 
 class ActPanel:
@@ -100,7 +100,7 @@ class ActPanel:
                 with ui.element("ol").props("reversed"):
                     for each in steps.items:
                         at, change = self._viewer.times.instant(each.changed_at_us), each.change
-                        Words("li", f"{at} {_CHANGES.get(change, change)}")
+                        Words("li", f"{at} {CHANGES.get(change, change)}")
             button("Close", self.close)
 
     @property

@@ -1,25 +1,35 @@
-"""Who is told: each receiver, what waits for it, and a test message."""
+"""Who is told: each receiver, what waits for it and what it was told; a test message, and changes of receivers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from nicegui import ui
 
-from services.console.pages.shell import Words, button
+from services.console.pages.shell import Words, button, copy_button, text_field
+from services.console.pages.told.deliveries import DeliveryTable
+from services.console.pages.told.receiver_form import ReceiverForm
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import ReceiverAnswer, ReceiverListAnswer
 from services.console.rest.services import RestError, path_of
 
 
 class ReceiverTable:
-    """Every receiver; who may not read them sees none."""
+    """Every receiver, and below them what somebody has opened: a form, or the deliveries to one."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
         self._shown: list[ReceiverAnswer] | None = None
-        self._box = ui.element("section").classes("card").props('aria-label="Receivers"')
-        self._box.set_visibility(False)
+        self._deliveries: DeliveryTable | None = None
+        with ui.element("section").classes("card stack").props('aria-label="Receivers"') as self._section:
+            with ui.element("div").classes("row spread"):
+                Words("h2", "Receivers")
+                if viewer.may("admin"):
+                    button("New receiver", partial(self._open_form, None))
+            self._box = ui.element("div").classes("stack")
+            self._panel = ui.element("div").classes("stack")
+        self._section.set_visibility(False)
 
     async def load(self) -> None:
         """Ask, and draw anew what has changed."""
@@ -30,49 +40,100 @@ class ReceiverTable:
         if listed.items != self._shown:
             self._shown = listed.items
             self._draw(listed.items)
+        if self._deliveries is not None:
+            await self._deliveries.load()
 
     def _draw(self, receivers: Sequence[ReceiverAnswer]) -> None:
         self._box.clear()
-        self._box.set_visibility(True)
+        self._section.set_visibility(True)
         with self._box:
-            Words("h2", "Receivers")
             if not receivers:
-                Words(
-                    "p",
-                    "Nobody is told of alerts yet. PUT /v1/receivers/{id} sets a webhook, an Alertmanager or people.",
-                )
+                Words("p", "Nobody is told of alerts yet. A receiver is a webhook, an Alertmanager, or people.")
+                if not self._viewer.may("admin"):
+                    Words("p", "It takes a key with the scope admin to make one.").classes("soft")
                 return
             with ui.element("table").classes("plain told"):
                 with ui.element("thead"), ui.element("tr"):
-                    for name in ("Who", "How", "Waits", "Try it"):
+                    for name in ("Who", "How", "Waits", "Do"):
                         Words("th", name).props("scope=col")
                 with ui.element("tbody"):
                     for each in receivers:
                         self._row(each)
+            Words("p", "A query with an alert rule rings them: its form has the field “Tell somebody”.").classes("soft")
 
     def _row(self, receiver: ReceiverAnswer) -> None:
         with ui.element("tr"):
-            Words("td", receiver.id)
-            Words("td", receiver.way)
-            Words("td", self._waits(receiver))
             with ui.element("td"):
-                if self._viewer.may("admin"):
-                    self._offer_test(receiver)
+                Words("strong", receiver.id)
+                if not receiver.system:
+                    Words("p", "hears of alerts only").classes("soft small")
+            Words("td", receiver.way)
+            with ui.element("td"):
+                waits = Words("span", self._waits(receiver))
+                if receiver.waiting_since_us is not None:
+                    waits.props["title"] = self._viewer.times.exact(receiver.waiting_since_us)
+            with ui.element("td"):
+                self._offer(receiver)
 
     def _waits(self, receiver: ReceiverAnswer) -> str:
         if receiver.waiting_since_us is None:
             return "nothing"
         return f"{receiver.waiting} since {self._viewer.times.instant(receiver.waiting_since_us)}"
 
-    def _offer_test(self, receiver: ReceiverAnswer) -> None:
-        async def test() -> None:
-            said.set_text("is sent")
-            try:
-                await self._viewer.rest.send("POST", "alerting", path_of("v1", "receivers", receiver.id, "test"))
-            except RestError as error:
-                said.set_text(str(error))
-            else:
-                said.set_text("It was taken.")
-
-        button("Send a test", test, label=receiver.id)
+    def _offer(self, receiver: ReceiverAnswer) -> None:
+        with ui.element("div").classes("row"):
+            if self._viewer.may("admin"):
+                button("Send a test", lambda: self._test(receiver, said), label=receiver.id)
+            button("Deliveries", partial(self._open_deliveries, receiver), label=receiver.id)
+            if self._viewer.may("admin") and not receiver.declared:
+                button("Change", partial(self._open_form, receiver), label=receiver.id)
+                button("Remove", partial(self._ask_removal, receiver), label=receiver.id)
+        if receiver.declared:
+            Words("p", "It stands in the file of receivers: change it there.").classes("soft small")
         said = Words("span", "").props("role=status")
+
+    async def _test(self, receiver: ReceiverAnswer, said: Words) -> None:
+        said.set_text("is sent")
+        try:
+            await self._viewer.rest.send("POST", "alerting", path_of("v1", "receivers", receiver.id, "test"))
+        except RestError as error:
+            said.set_text(str(error))
+        else:
+            said.set_text("It was taken.")
+
+    def _close(self) -> None:
+        self._deliveries = None
+        self._panel.clear()
+
+    def _open_form(self, receiver: ReceiverAnswer | None) -> None:
+        self._close()
+        with self._panel:
+            ReceiverForm(self._viewer, receiver, self.load, self._close)
+
+    async def _open_deliveries(self, receiver: ReceiverAnswer) -> None:
+        self._close()
+        with self._panel:
+            self._deliveries = DeliveryTable(self._viewer, receiver.id, self._close)
+        await self._deliveries.load()
+
+    def _ask_removal(self, receiver: ReceiverAnswer) -> None:
+        self._close()
+        path, why = path_of("v1", "receivers", receiver.id), {"": ""}
+
+        async def remove() -> None:
+            try:
+                await self._viewer.rest.send("DELETE", "alerting", path, why=why[""].strip())
+            except RestError as error:
+                refused.set_text(str(error))
+            else:
+                self._close()
+                await self.load()
+
+        with self._panel:
+            Words("p", f"{receiver.id} is told nothing more, and what waits for it is given up.")
+            with ui.element("div").classes("row"):
+                text_field("Why (for the audit trail)", "", lambda text: why.update({"": text}))
+                button("Remove it for good", remove, kind="strong")
+                button("Leave it", self._close)
+                copy_button(lambda: self._viewer.rest.curl("DELETE", "alerting", path))
+            refused = Words("p", "").classes("field-fault").props("role=alert")
