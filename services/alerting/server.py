@@ -21,7 +21,7 @@ from services.alerting.app import create_app
 from services.alerting.kafka.follower import Follower, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.projection import Progress, Seed
-from services.alerting.kafka.records import TOPICS
+from services.alerting.kafka.records import DETECTIONS, TOPICS
 from services.alerting.kafka.storing import Storage
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
@@ -90,7 +90,8 @@ def build_app(settings: AlertingSettings) -> Guarded:
     followers = [TopicFollower(topic, view, read) for topic, view in views.items()]
 
     def connect() -> KafkaSession:
-        return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), settings.batch_records)
+        bootstrap, group = settings.kafka_bootstrap, settings.kafka_group
+        return KafkaSession(bootstrap, group, TOPICS.names(), DETECTIONS, settings.batch_records)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

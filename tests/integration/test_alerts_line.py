@@ -9,8 +9,9 @@ import yaml
 
 from deploy.local.broker import Broker
 from services.alerting.kafka.records import Topics
-from tests.integration.service_process import AlertingProcess, running_alerting, until
-from tests.integration.topics import send
+from tests.integration.fusion_process import fusion_job
+from tests.integration.service_process import AlertingProcess, running_alerting, running_ingest, until
+from tests.integration.topics import running_broker, send
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.services.alerting.records import episode, match, query
 
@@ -109,6 +110,23 @@ def test_neither_a_kill_nor_a_lost_database_tells_twice(kafka: Broker, tmp_path:
         assert len(sink.tried) == tried + 1
         assert sink.events[-1]["data"]["source"] == "e-new"
         assert len({each["id"] for each in sink.events}) == 21
+
+
+@pytest.mark.timeout(600)
+def test_a_line_without_fusion_rings_until_fusion_has_finished_a_batch(tmp_path: Path) -> None:
+    """Ingest's heartbeats are what nobody fuses."""
+    with (
+        running_broker(tmp_path / "kafka") as broker,
+        running_sink() as sink,
+        fusion_job(broker.bootstrap, "coincide.", tmp_path) as fusion,
+        running_ingest(broker.bootstrap, tmp_path, heartbeat_s=0.5),
+    ):
+        own = {"receivers_path": receivers(tmp_path, ops=webhook(sink)), "line_stalled_s": 3}
+        with running_alerting(broker.bootstrap, tmp_path, **own):
+            until(lambda: sink.told() == ["firing"])
+            fusion.start_and_wait()
+            until(lambda: sink.told() == ["firing", "resolved"])
+    assert {each["data"]["source"] for each in sink.events} == {"line_stalled"}
 
 
 def _waiting(alerting: AlertingProcess) -> int:

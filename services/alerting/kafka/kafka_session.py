@@ -51,13 +51,12 @@ class KafkaSession:
     time out, and a database that was deleted is filled again from the beginning.
     """
 
-    def __init__(
-        self, bootstrap: str, group: str, topics: Iterable[str], max_records: int, watched: tuple[str, ...] = ()
-    ) -> None:
-        self.partitions, self.topic_ids = _describe(bootstrap, tuple(topics))
-        self.watched, _ = _describe(bootstrap, watched) if watched else ([], {})  # whose ends are asked for, no more
+    def __init__(self, bootstrap: str, group: str, topics: Iterable[str], watched: str, max_records: int) -> None:
+        described, self.topic_ids = _describe(bootstrap, (*topics, watched))
+        self.partitions = [each for each in described if each.topic != watched]
+        self.watched = [each for each in described if each.topic == watched]  # whose ends are asked for, no more
         self._consumer = create_consumer(bootstrap, group_id=group, max_poll_records=max_records)
-        self._consumer.assign(self.partitions)  # what it keeps metadata of: every topic, whatever is read from it
+        self._consumer.assign(described)  # what it keeps metadata of: every topic, whatever is read from it
         self._consumer.topics()  # and wait for it: until then it knows no leader
 
     def __enter__(self) -> Self:

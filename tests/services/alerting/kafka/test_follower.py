@@ -13,19 +13,20 @@ from coincide.queries import Query
 from services.alerting.kafka.follower import Follower, Listeners, Pace
 from services.alerting.kafka.kafka_session import KafkaSession, Position
 from services.alerting.kafka.projection import Progress, Seed
+from services.alerting.kafka.records import DETECTIONS
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.live_rows import StoredRow
 from services.common.record_publisher import RecordPublisher
 from tests.integration.service_process import until
-from tests.services.alerting.records import ROOM, TOPICS, Database, Record, change_record, match_record, query
+from tests.services.alerting.records import ROOM, TOPICS, Database, Record, change_record, match_record, query, record
 
 
 class Log:
     """Kafka as lists, one partition a topic."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, list[Record]] = {name: [] for name in TOPICS.names()}
+        self.topics: dict[str, list[Record]] = {name: [] for name in (*TOPICS.names(), DETECTIONS)}
         self.topic_id = "first"
         self.is_away = False
         self.sessions = 0
@@ -42,9 +43,9 @@ class ListSession(KafkaSession):
         log.sessions += 1
         self._log = log
         self._next: dict[TopicPartition, int] = {}
-        self.partitions = [TopicPartition(name, 0) for name in log.topics]
+        self.partitions = [TopicPartition(name, 0) for name in TOPICS.names()]
+        self.watched = [TopicPartition(DETECTIONS, 0)]
         self.topic_ids = dict.fromkeys(log.topics, log.topic_id)
-        self.watched = []
 
     def __enter__(self) -> Self:
         return self
@@ -168,6 +169,19 @@ def test_seeds_an_empty_topic_alone_and_never_a_version_that_was(log: Log, follo
     assert versions(follow, database, seeded) == {}
     log.topics[TOPICS.queries].clear()
     assert versions(follow, database, seeded) == {"intruder": 3}
+
+
+def test_detections_that_come_while_no_batch_ends_are_a_stalled_line(
+    log: Log, follow: Follow, database: Database
+) -> None:
+    def is_stalled_a_minute_later() -> bool:
+        log.append(record(DETECTIONS, None))
+        database.now_us += 61_000_000
+        return [alert["source"] for alert in database.alerts()] == ["line_stalled"]
+
+    with follow():
+        until(is_stalled_a_minute_later)
+    assert database.count("records_consumed_total", topic=DETECTIONS) == 0.0
 
 
 def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Database) -> None:
