@@ -90,8 +90,9 @@ def build_app(settings: AlertingSettings) -> Guarded:
     followers = [TopicFollower(topic, view, read) for topic, view in views.items()]
 
     def connect() -> KafkaSession:
-        bootstrap, group = settings.kafka_bootstrap, settings.kafka_group
-        return KafkaSession(bootstrap, group, TOPICS.names(), DETECTIONS, settings.batch_records)
+        return KafkaSession(
+            settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), DETECTIONS, settings.batch_records
+        )
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
