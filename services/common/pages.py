@@ -15,6 +15,7 @@ from services.common.problem import Problem
 #: Where a page ends, in the order of its list: a number of insertion, or a name.
 Place = int | str
 
+PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000  # usual and most, where no setting says it
 CURSOR_CHARACTERS = 500
 
 

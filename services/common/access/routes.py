@@ -27,11 +27,18 @@ from services.common.access.component_access import ComponentAccess
 from services.common.access.key_scopes import KeyScope
 from services.common.access.who import Author, Who
 from services.common.instants import system_clock_us
-from services.common.pages import PageParameters, decode_cursor, decode_name_cursor, encode_cursor, page_limit
+from services.common.pages import (
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    PageParameters,
+    decode_cursor,
+    decode_name_cursor,
+    encode_cursor,
+    page_limit,
+)
 from services.common.problem import Problem
 from services.common.record_publisher import KafkaAwayError
 
-PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1000
 SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01
 REQUESTS_PER_S = 1000.0
 

@@ -39,13 +39,6 @@ class ProposalAnswer(Struct, frozen=True, kw_only=True):
     present_score: float | None = None
 
 
-class ProposalListAnswer(Struct, frozen=True):
-    """Some proposals."""
-
-    proposals: list[ProposalAnswer]
-    next: str | None = None
-
-
 class DriftAnswer(Struct, frozen=True, kw_only=True):
     """How recent errors fit their template."""
 

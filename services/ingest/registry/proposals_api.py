@@ -13,6 +13,14 @@ from pydantic import BaseModel, Field
 
 from services.common.access.caller import Caller
 from services.common.access.who import Author
+from services.common.pages import (
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    PageParameters,
+    decode_name_cursor,
+    encode_cursor,
+    page_limit,
+)
 from services.common.preconditions import Precondition
 from services.common.problem import Problem
 from services.common.template_proposals import State, TemplateProposal
@@ -42,10 +50,26 @@ class ProposalBody(BaseModel):
 
 
 class ProposalPage(BaseModel):
-    """A page of proposals by sensor and stream."""
+    """A page of proposals in the order of sensors and streams."""
 
-    proposals: list[ProposalBody]
-    next: str | None = Field(description="pass it as `after` to get the next page; null on the last one")
+    items: list[ProposalBody]
+    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
+
+
+class ProposalFilters(PageParameters):
+    """Which proposals."""
+
+    state: State | None = Field(None, description="Only proposals in this state.")
+    sensor: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only proposals for this sensor.")
+
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What a cursor holds for."""
+        return "proposals", self.state, self.sensor
+
+    def admits(self, proposal: TemplateProposal) -> bool:
+        """Whether a proposal is asked for."""
+        return self.state in {None, proposal.state} and self.sensor in {None, proposal.sensor}
 
 
 ANY_VERSION = Precondition(any_version=True)
@@ -64,7 +88,7 @@ class Proposals:
         self._lock = asyncio.Lock()
 
     async def all(self) -> list[TemplateProposal]:
-        """Return the newest proposal of each sensor and stream."""
+        """Return the newest proposal of each sensor and stream, in the order of their keys."""
         async with self._lock:
             return await self._all()
 
@@ -113,17 +137,13 @@ def proposals_router(proposals: Proposals) -> APIRouter:
     router = APIRouter(prefix="/v1/template-proposals", tags=["sensors"])
 
     @router.get("", summary="List learnt templates")
-    async def list_proposals(
-        state: Annotated[State | None, Query(description="only proposals in this state")] = None,
-        limit: Annotated[int, Query(ge=1, le=1000, description="most proposals on the page")] = 100,
-        after: Annotated[str, Query(max_length=NAME_CHARACTERS, description="the `next` of the page before")] = "",
-    ) -> ProposalPage:
-        """Return learnt templates that wait for a decision, or were decided."""
-        found = await proposals.all()
-        start = next((at + 1 for at, each in enumerate(found) if each.id == after), 0)
-        rest = [each for each in found[start:] if state in {None, each.state}]
-        more = rest[limit - 1].id if len(rest) > limit else None
-        return ProposalPage(proposals=[_body(each) for each in rest[:limit]], next=more)
+    async def list_proposals(wanted: Annotated[ProposalFilters, Query()]) -> ProposalPage:
+        """Return learnt templates that wait for a decision, or were decided, by sensor and stream."""
+        limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
+        behind = decode_name_cursor(wanted.chosen, wanted.cursor) or ""
+        rest = [each for each in await proposals.all() if each.key.decode() > behind and wanted.admits(each)]
+        more = encode_cursor(wanted.chosen, rest[limit - 1].key.decode()) if len(rest) > limit else None
+        return ProposalPage(items=[_body(each) for each in rest[:limit]], next_cursor=more)
 
     @router.post("/{proposal_id}/accept", summary="Accept a learnt template", responses=DECIDED)
     async def accept(proposal_id: Id, who: Author) -> ProposalBody:

@@ -17,14 +17,14 @@ ReadProposals = Callable[[], list[TemplateProposal]]
 
 
 def read_proposals(connect: Callable[[], KafkaConsumer]) -> list[TemplateProposal]:
-    """Return the newest proposal of each sensor and stream, in the order of these; it may raise `KafkaError`."""
+    """Return the newest proposal of each sensor and stream, in the order of their keys; it may raise `KafkaError`."""
     consumer = connect()
     try:
         newest: dict[bytes, TemplateProposal | None] = {}
         for records in records_so_far(consumer, PARTITION):
             for record in records:
                 newest[record.key or b""] = _proposal(record.offset, record.value)
-        return sorted(filter(None, newest.values()), key=lambda each: (each.sensor, each.stream))
+        return sorted(filter(None, newest.values()), key=lambda each: each.key)
     finally:
         consumer.close(timeout_ms=1000)
 

@@ -11,7 +11,14 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from services.common.instants import Clock
-from services.common.pages import PageParameters, decode_name_cursor, encode_cursor, page_limit
+from services.common.pages import (
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    PageParameters,
+    decode_name_cursor,
+    encode_cursor,
+    page_limit,
+)
 from services.common.preconditions import entity_tag
 from services.common.problem import Problem
 from services.common.sensor_health import HealthBoard, SensorHealth
@@ -19,7 +26,6 @@ from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS
 from services.ingest.registry.sensors_file import sensors_document
 from services.ingest.registry.snapshot import Registry, Snapshot
 
-PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1000
 MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes short pages
 LONGEST_SILENCE_S = 1e9
 YAML = "application/yaml"

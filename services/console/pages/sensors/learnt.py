@@ -8,8 +8,8 @@ from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
 from services.console.pages.shell import Words, button, copy_button
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import TemplateAnswer
-from services.console.rest.sensor_answers import ProposalAnswer, ProposalListAnswer
+from services.console.rest.answers import PageAnswer, TemplateAnswer
+from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import Parameters, RestError, path_of
 
 MOST = 1000
@@ -19,11 +19,10 @@ PROPOSALS = "/v1/template-proposals"
 async def proposals_of(viewer: Viewer, sensor: str | None = None) -> list[ProposalAnswer]:
     """Return what waits for somebody to decide, of all or of one; none where proposals cannot be read."""
     try:
-        asked: Parameters = {"state": "open", "limit": MOST}
-        waiting = (await viewer.rest.get(ProposalListAnswer, "ingest", PROPOSALS, asked)).proposals
+        asked: Parameters = {"state": "open", "limit": MOST, "sensor": sensor}
+        return (await viewer.rest.get(PageAnswer[ProposalAnswer], "ingest", PROPOSALS, asked)).items
     except RestError:
         return []
-    return [each for each in waiting if sensor in {None, each.sensor}]
 
 
 async def show_proposals(viewer: Viewer, sensor: str) -> None:

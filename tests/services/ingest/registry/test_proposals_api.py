@@ -12,6 +12,9 @@ from prometheus_client import CollectorRegistry
 from coincide import Histogram
 from services.common.access.audit import AuditTrail
 from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
+from services.console.rest.answers import PageAnswer
+from services.console.rest.sensor_answers import ProposalAnswer
+from services.console.rest.services import read_answer
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.proposals_topic import PROPOSALS
@@ -51,7 +54,7 @@ class Topics(KeepingPublisher):
     def read(self) -> list[TemplateProposal]:
         if self.away:
             raise KafkaConnectionError("away")
-        return sorted({each.key: each for each in self.proposals}.values(), key=lambda each: (each.sensor, each.stream))
+        return sorted({each.key: each for each in self.proposals}.values(), key=lambda each: each.key)
 
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
         assert value is not None
@@ -71,19 +74,39 @@ class Topics(KeepingPublisher):
 
     def states(self) -> dict[str, str]:
         page = self.client.get("/v1/template-proposals").json()
-        return {each["id"]: each["state"] for each in page["proposals"]}
+        return {each["id"]: each["state"] for each in page["items"]}
 
 
 def test_proposals_are_listed_in_pages_and_by_state() -> None:
     topics = Topics([proposal("both", "seismic"), proposal("both", "acoustic", state="rejected"), proposal("geo", "x")])
-    first = topics.client.get("/v1/template-proposals", params={"limit": 2}).json()
-    assert [each["id"] for each in first["proposals"]] == ["p-both-acoustic", "p-both-seismic"]
-    assert first["proposals"][0]["edges_s"] == [-0.5, 0.0, 0.25]
-    last = topics.client.get("/v1/template-proposals", params={"limit": 2, "after": first["next"]}).json()
-    assert [each["id"] for each in last["proposals"]] == ["p-geo-x"]
-    assert last["next"] is None
+    answer = topics.client.get("/v1/template-proposals", params={"limit": 2})
+    assert [each.id for each in read_answer(PageAnswer[ProposalAnswer], answer.content, "ingest").items] == [
+        "p-both-acoustic",
+        "p-both-seismic",
+    ]
+    first = answer.json()
+    assert [each["id"] for each in first["items"]] == ["p-both-acoustic", "p-both-seismic"]
+    assert first["items"][0]["edges_s"] == [-0.5, 0.0, 0.25]
+    last = topics.client.get("/v1/template-proposals", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [each["id"] for each in last["items"]] == ["p-geo-x"]
+    assert last["next_cursor"] is None
     some = topics.client.get("/v1/template-proposals", params={"state": "rejected"}).json()
-    assert [each["id"] for each in some["proposals"]] == ["p-both-acoustic"]
+    assert [each["id"] for each in some["items"]] == ["p-both-acoustic"]
+    of_geo = topics.client.get("/v1/template-proposals", params={"sensor": "geo"}).json()
+    assert [each["id"] for each in of_geo["items"]] == ["p-geo-x"]
+
+
+def test_a_page_begins_behind_the_last_one_though_that_was_decided_or_replaced() -> None:
+    topics = Topics([proposal(sensor, "seismic") for sensor in ("both", "geo", "north")])
+    asked = {"state": "open", "limit": 1}
+    first = topics.client.get("/v1/template-proposals", params=asked).json()
+    topics.proposals.append(proposal("both", "seismic", CLOCK, state="rejected"))
+    asked["cursor"] = first["next_cursor"]
+    assert [each["id"] for each in topics.client.get("/v1/template-proposals", params=asked).json()["items"]] == [
+        "p-geo-seismic"
+    ]
+    for other in ({"state": "rejected"}, {"cursor": "p-geo-seismic"}, {"limit": 1001}, {"after": "x"}):
+        assert topics.client.get("/v1/template-proposals", params={**asked, **other}).status_code == 422
 
 
 def test_an_accepted_template_is_the_sensors_and_no_other_changes() -> None:
