@@ -98,7 +98,7 @@ def test_proposals_are_listed_in_pages_and_by_state() -> None:
 
 def test_a_page_begins_behind_the_last_one_though_that_was_decided_or_replaced() -> None:
     topics = Topics([proposal(sensor, "seismic") for sensor in ("both", "geo", "north")])
-    asked = {"state": "open", "limit": 1}
+    asked: dict[str, str | int] = {"state": "open", "limit": 1}
     first = topics.client.get("/v1/template-proposals", params=asked).json()
     topics.proposals.append(proposal("both", "seismic", CLOCK, state="rejected"))
     asked["cursor"] = first["next_cursor"]
