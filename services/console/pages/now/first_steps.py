@@ -8,6 +8,8 @@ from typing import Any
 from nicegui import ui
 
 from services.common.instants import in_rfc_3339
+from services.console.pages.now import demo
+from services.console.pages.queries.examples import show_examples
 from services.console.pages.shell import Words, button, choice, copy_button, empty_state
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import SensorAnswer
@@ -17,26 +19,57 @@ OFFERED = 50
 
 
 def show_first_steps(viewer: Viewer, sensors: list[SensorAnswer]) -> None:
-    """Explain what is missing, and offer to post a detection."""
+    """Explain what is missing, and offer what leads to something to see."""
     with empty_state("Nothing has been seen yet"):
         Words("p", "This page shows what sensors report, and what of it happened together. No sensor has reported yet.")
         with ui.element("ol").classes("steps"):
             with ui.element("li"):
                 Words("strong", "See it work. ")
-                Words("span", "Stop the system and run make demo: it plays the neutrinos of 1987 and a harbour of now.")
+                _offer_demo(viewer)
+            with ui.element("li"):
+                Words("strong", "Define a sensor. ")
+                Words("span", "It needs an area, a stream and a template, which says how late it reports. ")
+                _link("/sensors?new=", "Define a sensor")
             with ui.element("li"):
                 Words("strong", "Post a detection. ")
                 _offer_post(viewer, sensors)
             with ui.element("li"):
-                Words("strong", "Bring your own sensors. ")
-                Words("span", "Each needs an area, a stream and a template, which says how late it reports. ")
-                Words("code", "config/sensors.yaml")
-                Words("span", " declares them; PUT /v1/sensors/{id} adds one while the system runs.")
+                Words("strong", "Ask what belongs together. ")
+                Words("span", "Begin with an example:")
+                show_examples()
+
+
+def _link(address: str, words: str) -> None:
+    with ui.element("a").props(f'href="{address}"'):
+        ui.label(words)
+
+
+def _offer_demo(viewer: Viewer) -> None:
+    Words("span", "Three detectors saw the neutrinos of a supernova in 1987, with clocks that did not agree. ")
+    if not viewer.may("admin") or not demo.is_there():
+        Words("span", "A key with the scope admin may load what they saw." if demo.is_there() else "Run make demo.")
+        return
+
+    async def load() -> None:
+        try:
+            await demo.load_demo(viewer.rest, said.set_text)
+        except RestError as error:
+            said.set_text(str(error))
+
+    def commands() -> str:
+        return "\n".join(
+            viewer.rest.curl(each.method, each.service, each.path, body=each.body) for each in demo.steps()
+        )
+
+    with ui.element("div").classes("row"):
+        button("Load what they saw", load, kind="strong")
+        copy_button(commands)
+    said = Words("span", "").props("role=status")
 
 
 def _offer_post(viewer: Viewer, sensors: list[SensorAnswer]) -> None:
     if not sensors:
-        Words("span", "There is no sensor yet that could report: declare one first.")
+        Words("span", "There is no sensor yet that could report: define one first.")
         return
     if not viewer.may("ingest"):
         Words("span", "Your key may not post detections; one with the scope ingest may.")

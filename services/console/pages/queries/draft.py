@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,15 +13,6 @@ from coincide.queries import query_from_json
 from coincide.queries.sql import query_from_sql, sql_of
 
 LONGEST_TEXT = 60_000
-NEW: dict[str, Any] = {
-    "from": {"a": "", "b": ""},
-    "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 0.6}],
-}
-
-SPELL: dict[str, Any] = {
-    "coalesce": {"from": "", "value": "attributes.celsius", "where": {"above": 40}, "hold_s": 30},
-    "lasting_s": 60,
-}
 
 
 class Fault(NamedTuple):
@@ -41,16 +31,6 @@ class Draft:
     version: int | None = None  # the one it is a change of; None: it is new
     fault: Fault | None = None
     on_change: list[Callable[[], None]] = field(default_factory=list)
-
-    @classmethod
-    def new(cls) -> Draft:
-        """Return a query that nobody has asked yet."""
-        return cls("", deepcopy(NEW))
-
-    @classmethod
-    def spell(cls) -> Draft:
-        """Return a new query about what lasts."""
-        return cls("", deepcopy(SPELL))
 
     @property
     def json_text(self) -> str:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import ReceiverListAnswer
-from services.console.rest.sensor_answers import StreamListAnswer
+from services.console.rest.sensor_answers import StreamAnswer, StreamListAnswer
 from services.console.rest.services import RestError
 
 
 @dataclass(frozen=True)
 class KnownNames:
-    """The declared streams, and who can be told."""
+    """The declared streams, the one that most sensors report, and who can be told."""
 
     streams: tuple[str, ...] = ()
+    busiest_stream: str = ""
     receivers: tuple[str, ...] = ()
 
 
@@ -26,4 +27,6 @@ async def read_known_names(viewer: Viewer) -> KnownNames:
         receivers = await viewer.rest.get(ReceiverListAnswer, "alerting", "/v1/receivers")
     except RestError:
         pass
-    return KnownNames(tuple(each.name for each in streams.items), tuple(each.id for each in receivers.items))
+    busiest = max(streams.items, key=lambda each: each.sensors, default=StreamAnswer(name=""))
+    names = tuple(each.name for each in streams.items)
+    return KnownNames(names, busiest.name, tuple(each.id for each in receivers.items))

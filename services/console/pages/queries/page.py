@@ -6,6 +6,7 @@ from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.editor import QueryEditor
+from services.console.pages.queries.examples import document_of, show_examples
 from services.console.pages.queries.known_names import read_known_names
 from services.console.pages.queries.query_table import QueryTable, address_of
 from services.console.pages.queries.query_view import QueryView
@@ -34,12 +35,8 @@ async def show_queries(viewer: Viewer) -> None:
 async def _show_all(viewer: Viewer) -> None:
     with page_head("Queries"):
         if viewer.may("queries"):
-            with ui.element("div").classes("row"):
-                for words, example in (("New query", ""), ("New query for what lasts", "spell")):
-                    link = ui.element("a").classes("quiet")
-                    link.props["href"] = f"/queries?new={example}"
-                    with link:
-                        ui.label(words)
+            with ui.element("a").classes("quiet").props('href="/queries?new="'):
+                ui.label("New query")
     table = QueryTable(viewer)
     await table.load()
     ui.timer(LOOK_EVERY_S, table.load)
@@ -49,12 +46,16 @@ async def _show_all(viewer: Viewer) -> None:
 async def _show_new(viewer: Viewer, example: str) -> None:
     page_head("New query")
     Words("p", "Say which streams play, and how near in time they have to be. Nothing is asked before you save it.")
-    draft = Draft.spell() if example == "spell" else Draft.new()
+    known = await read_known_names(viewer)
+    with ui.element("details").classes("card"):
+        Words("summary", "Begin with an example")
+        show_examples()
+    draft = Draft("", document_of(example, known))
 
     async def saved(id_: str) -> None:
         ui.navigate.to(address_of(id_))
 
-    QueryEditor(viewer, draft, await read_known_names(viewer), saved)
+    QueryEditor(viewer, draft, known, saved)
 
 
 QUERIES = ConsolePage("/queries", "Queries", show_queries)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
+from services.console.pages.queries.examples import show_examples
 from services.console.pages.queries.query_words import asked, state_of, suspensions
 from services.console.pages.shell import Words, empty_state
 from services.console.pages.time_words import rate
@@ -66,7 +67,8 @@ class QueryTable:
         with self._box:
             if not queries:
                 with empty_state("Nothing is asked yet"):
-                    Words("p", "A query says which detections belong together. Make one: the form shows what it asks.")
+                    Words("p", "A query says which detections belong together. Begin with an example:")
+                    show_examples()
                 return
             with ui.element("table").classes("plain told"):
                 with ui.element("thead"), ui.element("tr"):

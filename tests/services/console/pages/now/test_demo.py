@@ -1,0 +1,32 @@
+"""The demo that the page sends is the demo that is configured, and `make demo` plays."""
+
+import json
+
+import yaml
+
+from coincide.queries import query_from_json
+from deploy.local.machine import ROOT
+from deploy.local.sn1987a import posts
+from services.console.pages.now import demo
+
+
+def test_it_declares_what_the_configuration_declares() -> None:
+    bodies = {step.path: step.body for step in demo.steps()}
+    streams = yaml.safe_load((ROOT / "config/streams.yaml").read_text())["streams"]
+    assert bodies["/v1/streams/neutrino"] == streams["neutrino"]
+    declared = yaml.safe_load((ROOT / "config/sensors.yaml").read_text())
+    detectors = [each for each in declared["sensors"] if each["area"] == demo.AREA]
+    assert len(detectors) == 3
+    for each in detectors:
+        template = declared["templates"][each["streams"]["neutrino"]]
+        assert bodies[f"/v1/sensors/{each['id']}"] == {"area": demo.AREA, "streams": {"neutrino": template}}
+    queries = yaml.safe_load((ROOT / "config/queries.yaml").read_text())["queries"]
+    [asked] = [each for each in queries if each["id"] == demo.QUERY]
+    sent = {**bodies[f"/v1/queries/{demo.QUERY}"], "id": demo.QUERY}
+    assert query_from_json(sent) == query_from_json(asked)
+
+
+def test_it_posts_what_the_three_gateways_post() -> None:
+    *_, detections = demo.steps()
+    posted = [json.loads(line) for body in posts().values() for line in body.splitlines()]
+    assert detections.body == posted
