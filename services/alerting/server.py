@@ -69,7 +69,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
     room = Room(settings.matches_most_rows, settings.matches_most_bytes)
     expiry = Expiry(engine, metrics, settings.kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
-    seed = Seed(queries, records, engine)
+    seed = Seed(queries, records, access.audit, engine)
 
     receivers = Receivers(load_receivers(settings.receivers_path))
     raising = Raising(receivers, OutboxLimits(settings.deliver_within_s, settings.outbox_max))

@@ -77,6 +77,13 @@ def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker) ->
     assert newcomer.id in present_sensors(kafka.bootstrap)
     assert "removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=False)
     assert present_sensors(kafka.bootstrap) == others
+    told = [each for each in read_all(kafka.bootstrap, "coincide.audit") if each["subject"] == newcomer.id]
+    assert [(each["component"], each["action"]) for each in told] == [
+        ("command", "sensor.created"),
+        ("command", "sensor.removed"),
+    ]
+    assert told[0]["after"] == told[1]["before"]
+    assert told[0]["name"].startswith("command of ")
     until(lambda: ingest.status_of("/v1/sensors/ingest-new") == 404)
 
 

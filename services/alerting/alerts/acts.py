@@ -75,10 +75,11 @@ class Acts:
         await self._publish(TOPICS.alert_controls, RECEIVER + receiver.id, None)
         await self._note(who, "receiver.removed", receiver.id, receiver.shown(), None)
 
-    async def send_again(self, receiver: str, key: str) -> None:
+    async def send_again(self, who: Caller, receiver: str, key: str) -> None:
         """Let a delivery wait again."""
         record = DeliveryRecord(1, receiver, key, "waiting", self.now_us())
         await self._publish(TOPICS.deliveries, record.topic_key.decode(), encode_delivery(record))
+        await self._note(who, "delivery.sent_again", key, None, record)
 
     async def _put_silence(self, silence: Silence) -> None:
         await self._publish(TOPICS.alert_controls, SILENCE + silence.id, _encode(silence))

@@ -161,12 +161,12 @@ def _add_changing(
         responses=problems(404, 422, 503),
         summary="Send a delivery again",
     )
-    async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=200)]) -> None:  # noqa: A002
+    async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=200)], who: Author) -> None:  # noqa: A002
         """Let it wait again, whether it was delivered or given up; it keeps its key."""
         _one(receivers, id)
         if await run_in_threadpool(_delivery, engine, id, key) is None:
             raise Problem(404, f"there is no delivery {key[:100]!r} to {id}")
-        await acts.send_again(id, key)
+        await acts.send_again(who, id, key)
 
 
 RECEIVER_SCHEMA: dict[str, Any] = {

@@ -1,10 +1,10 @@
 """The local projection of topics that are the truth: the rebuild of queries, the first ones, and how far it is."""
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kafka import TopicPartition
 from sqlalchemy import Engine
@@ -15,6 +15,8 @@ from services.alerting.kafka.records import TOPICS, QueryChange, encode_query_ch
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.store.query_rows import greatest_version, replace_queries
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import NOBODY
 from services.common.record_publisher import RecordPublisher
 from services.common.stream_records import is_stream_key
 
@@ -43,15 +45,17 @@ def rebuild_queries(
     return had_records
 
 
-logger = logging.getLogger(__name__)
+_SEEDING = replace(NOBODY, why="the file of queries declares it, and there was none yet")
 
 
 class Seed:
     """The configured queries, to be published when the queries topic holds no record of a query."""
 
-    def __init__(self, queries: Sequence[AnyQuery], publisher: RecordPublisher, engine: Engine) -> None:
+    def __init__(
+        self, queries: Sequence[AnyQuery], publisher: RecordPublisher, audit: AuditTrail, engine: Engine
+    ) -> None:
         self._left = list(queries)
-        self._publisher = publisher
+        self._publisher, self._audit = publisher, audit
         self._engine = engine
         self.is_unfinished = False  # true where publishing began and Kafka went away in between
 
@@ -65,7 +69,8 @@ class Seed:
             now_us = time.time_ns() // 1000
             change = QueryChange(1, query.id, version, now_us, query=query.to_json())
             self._publisher.publish(TOPICS.queries, change.id.encode(), encode_query_change(change))
-            logger.info("published a configured query", extra={"query": query.id})
+            after = {"version": version, "paused": False} | query.to_json()
+            self._audit.note(_SEEDING, "query.created", query.id, None, after)
             del self._left[0]
         self.is_unfinished = False
 

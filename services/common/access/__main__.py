@@ -4,9 +4,7 @@ It writes to Kafka itself: whoever can reach Kafka is trusted, and the first key
 """
 
 import argparse
-import getpass
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -17,7 +15,7 @@ from kafka.errors import KafkaError
 
 from services.common.access.access_keys import ANY, KEYS, new_key
 from services.common.access.audit import AuditTrail
-from services.common.access.caller import Caller
+from services.common.access.caller import command_caller
 from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
 from services.common.instants import in_rfc_3339, system_clock_us
@@ -41,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int | str:
 def _create(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
     fields: dict[str, Any] = {name: getattr(given, name) for name in ("name", "requests_per_s")}
     fields |= {"scopes": given.scope, "areas": given.area or ANY, "sensors": given.sensor or ANY}
-    who = _caller()
+    who = command_caller()
     try:
         key, text = new_key(fields, who.name, system_clock_us())
     except ValueError as error:
@@ -80,13 +78,9 @@ def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
     if key is None:
         return f"there is no key {given.id}: give the id, the 12 digits behind ck_"
     publisher.publish(KEYS, key.id.encode(), None)
-    AuditTrail("command", publisher).note(_caller(), "key.revoked", key.id, key.shown(), None)
+    AuditTrail("command", publisher).note(command_caller(), "key.revoked", key.id, key.shown(), None)
     sys.stdout.write(f"Key {key.id} ({key.name}) is revoked.\n")
     return 0
-
-
-def _caller() -> Caller:
-    return Caller(name=f"command of {getpass.getuser()}", address=socket.gethostname())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class Publisher(Protocol):
-    """What writes one record and waits, for a bounded time; `RecordPublisher` does."""
+    """What writes one record; `RecordPublisher` does, and waits for it a bounded time."""
 
-    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
-        """Write it and return its offset, or raise `KafkaAwayError`."""
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> object:
+        """Write it, or raise `KafkaAwayError`."""
 
 
 class AuditedChange(Struct, frozen=True, kw_only=True):

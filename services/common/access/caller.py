@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,11 @@ class Caller:
 
 
 NOBODY = Caller(name="nobody")  # a change that no request asked for
+
+
+def command_caller() -> Caller:
+    """Return who runs this process as a command: the user, and their machine."""
+    return Caller(name=f"command of {getpass.getuser()}", address=socket.gethostname())
 
 
 def caller_in(scope: Mapping[str, Any]) -> Caller:

@@ -10,12 +10,15 @@ from typing import Self
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from kafka.future import Future
 
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import command_caller
 from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_consumer, create_producer
 from services.common.settings import SettingsError, load_settings, load_streams
 from services.ingest.registry import sensors_topic
-from services.ingest.registry.sensors import Sensor, SensorChange
+from services.ingest.registry.sensors import Sensor, SensorChange, audited_change
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.settings import IngestSettings
 
@@ -55,17 +58,20 @@ def is_edited(sensor: Sensor) -> bool:
 def seed(
     bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run: bool, overwrite: bool = False
 ) -> list[str]:
-    """Publish the differences; return a line for each. After a `KafkaError`, running it again finishes the job."""
+    """Publish the differences, and tell the audit trail; return a line for each.
+
+    After a `KafkaError`, running it again finishes the job.
+    """
     present = present_sensors(bootstrap)
     difference = Difference.between(present, declared)
-    records: dict[str, bytes | None] = {each: declared[each].to_record() for each in difference.added}
+    changes: dict[str, Sensor | None] = {each: declared[each] for each in difference.added}
     for each in difference.changed + (difference.edited if overwrite else []):
         change = SensorChange(present[each].change.version + 1, system_clock_us(), CHANGED_BY)
-        records[each] = replace(declared[each], change=change).to_record()
+        changes[each] = replace(declared[each], change=change)
     if prune:
-        records |= dict.fromkeys(difference.surplus)
-    if records and not dry_run:
-        _publish(bootstrap, records)
+        changes |= dict.fromkeys(difference.surplus)
+    if changes and not dry_run:
+        _publish(bootstrap, present, changes)
     return _report(difference, len(declared), prune=prune, dry_run=dry_run, overwrite=overwrite)
 
 
@@ -81,12 +87,35 @@ def present_sensors(bootstrap: str) -> dict[str, Sensor]:
         consumer.close(timeout_ms=1000)
 
 
-def _publish(bootstrap: str, records: Mapping[str, bytes | None]) -> None:
+class _Batch:
+    """Sends records without waiting for each: a file may declare 100,000 sensors."""
+
+    def __init__(self, producer: KafkaProducer) -> None:
+        self._producer = producer
+        self._sent: list[Future] = []
+
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> None:
+        """Send one."""
+        self._sent.append(self._producer.send(topic, value, key))
+
+    def wait(self) -> None:
+        """Return once Kafka has acknowledged what was sent, or raise a KafkaError."""
+        while self._sent:
+            self._sent.pop().get(ACKNOWLEDGED_WITHIN_S)
+
+
+def _publish(bootstrap: str, before: Mapping[str, Sensor], changes: Mapping[str, Sensor | None]) -> None:
     producer: KafkaProducer = create_producer(bootstrap)
+    batch, who = _Batch(producer), command_caller()
+    audit = AuditTrail("command", batch)
     try:
-        sent = [producer.send(sensors_topic.SENSORS, value, key.encode()) for key, value in records.items()]
-        for future in sent:
-            future.get(ACKNOWLEDGED_WITHIN_S)
+        for sensor_id, sensor in changes.items():
+            value = None if sensor is None else sensor.to_record()
+            batch.publish(sensors_topic.SENSORS, sensor_id.encode(), value)
+        batch.wait()
+        for sensor_id, sensor in changes.items():
+            audit.note(who, *audited_change(sensor_id, before.get(sensor_id), sensor))
+        batch.wait()
     finally:
         close_producer(producer, ACKNOWLEDGED_WITHIN_S)
 

@@ -25,6 +25,7 @@ from services.ingest.registry.sensors import (
     Particulars,
     Sensor,
     SensorChange,
+    audited_change,
     particulars_of,
     refuse_unfit_template,
 )
@@ -107,7 +108,7 @@ class SensorChanges:
             version = self._next_version(sensor_id, present)
             changed = wanted and replace(wanted, change=SensorChange(version, self.clock_us(), because or who.key))
             await self._write(sensor_id, changed)
-            await asyncio.to_thread(self.audit.note, who, *_audited(sensor_id, present, changed))
+            await asyncio.to_thread(self.audit.note, who, *audited_change(sensor_id, present, changed))
             return changed, present is None
 
     async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[SensorVerdict]:
@@ -144,7 +145,7 @@ class SensorChanges:
     def _note_many(self, who: Caller, made: Iterable[SensorVerdict], before: Mapping[str, Sensor | None]) -> None:
         for each in made:
             sensor = each.wanted.sensor
-            self.audit.note(who, *_audited(sensor.id, before[sensor.id], sensor))
+            self.audit.note(who, *audited_change(sensor.id, before[sensor.id], sensor))
 
     def _next_version(self, sensor_id: str, present: Sensor | None) -> int:
         version = max(0 if present is None else present.change.version, self._given.get(sensor_id, 0)) + 1
@@ -167,11 +168,6 @@ class SensorChanges:
         self._given[sensor_id] = version
         if len(self._given) > MOST_REMEMBERED:
             del self._given[next(iter(self._given))]
-
-
-def _audited(sensor_id: str, before: Sensor | None, after: Sensor | None) -> tuple[str, str, Any, Any]:
-    kind = "created" if before is None else "removed" if after is None else "replaced"
-    return f"sensor.{kind}", sensor_id, before and before.document, after and after.document
 
 
 def removal(present: Sensor | None) -> None:

@@ -99,6 +99,21 @@ class Sensor:
         return cls(record.sensor, record.area, MappingProxyType(streams), particulars_of(record), change)
 
 
+def audited_change(sensor_id: str, before: Sensor | None, after: Sensor | None) -> tuple[str, str, Any, Any]:
+    """Return what the audit trail tells of a change: the action, its subject, and the sensor before and after it."""
+    action = "created" if before is None else "removed" if after is None else "replaced"
+    return f"sensor.{action}", sensor_id, _told(before, after), _told(after, before)
+
+
+def _told(sensor: Sensor | None, other: Sensor | None) -> dict[str, Any] | None:
+    """Return a sensor's document, with those templates in full that the other one has not: an id alone is lost soon."""
+    if sensor is None:
+        return None
+    known = {template.id for template in other.streams.values()} if other else set[str]()
+    templates = {each.id: each.to_json() for each in sensor.streams.values() if each.id not in known}
+    return {**sensor.document, "templates": templates} if templates else sensor.document
+
+
 def particulars_of(said: Particulars) -> Particulars:
     """Return what an extension of `Particulars` has of them; the same object for all who have none."""
     particulars = Particulars(

@@ -180,6 +180,8 @@ def test_a_dead_delivery_is_listed_with_its_reason_and_sent_again(api: Api) -> N
     [delivery] = api.items("/v1/receivers/ops/deliveries", state="dead")
     assert (delivery["reason"], delivery["attempts"]) == ("answered 410", 9)
     assert api.client.post(f"/v1/receivers/ops/deliveries/{key}/resend").status_code == 202
+    [again] = [each for each in api.records.changes if each["subject"] == key]
+    assert (again["action"], again["after"]["receiver"]) == ("delivery.sent_again", "ops")
     [delivery] = api.items("/v1/receivers/ops/deliveries")
     assert delivery["state"] == "waiting"
     assert api.database.outbox() == [("firing", "intruder in bay")]

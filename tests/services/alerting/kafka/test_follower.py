@@ -17,9 +17,11 @@ from services.alerting.kafka.records import DETECTIONS
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.live_rows import StoredRow
+from services.common.access.audit import AuditTrail
 from services.common.record_publisher import RecordPublisher
 from tests.integration.service_process import until
 from tests.services.alerting.records import ROOM, TOPICS, Database, Record, change_record, match_record, query, record
+from tests.services.kept_records import KeptRecords
 
 
 class Log:
@@ -102,14 +104,19 @@ def log() -> Log:
 
 
 @pytest.fixture
-def follow(log: Log, database: Database) -> Follow:
+def trail() -> KeptRecords:
+    return KeptRecords()
+
+
+@pytest.fixture
+def follow(log: Log, trail: KeptRecords, database: Database) -> Follow:
     engine, metrics = database.engine, database.metrics
 
     @contextmanager
     def follow(*seeded: Query) -> Iterator[Run]:
         run = Run(Progress(silence_s=60.0), [])
         expiry = Expiry(engine, metrics, (1e9, 1e9), ROOM, 100, 60.0)
-        seed = Seed(seeded, LogPublisher(log), engine)
+        seed = Seed(seeded, LogPublisher(log), AuditTrail("alerting", trail), engine)
         listeners = Listeners(run.rows.extend, run.progress.reached)
         thread = Follower(
             lambda: ListSession(log), engine, metrics, run.progress, expiry, listeners, seed, database.storage
@@ -162,13 +169,18 @@ def test_the_queries_are_those_of_the_topic_alone(log: Log, follow: Follow, data
     assert versions(follow, database) == {"kept": 1}
 
 
-def test_seeds_an_empty_topic_alone_and_never_a_version_that_was(log: Log, follow: Follow, database: Database) -> None:
+def test_seeds_an_empty_topic_alone_and_never_a_version_that_was(
+    log: Log, trail: KeptRecords, follow: Follow, database: Database
+) -> None:
     seeded = Query.from_json(query("intruder"))
     assert versions(follow, database, seeded) == {"intruder": 1}
     log.append(change_record("intruder", 2, removed=True))
     assert versions(follow, database, seeded) == {}
     log.topics[TOPICS.queries].clear()
     assert versions(follow, database, seeded) == {"intruder": 3}
+    told = [(each["action"], each["before"], each["after"]["version"], each["name"]) for each in trail.changes]
+    assert told == [("query.created", None, version, "nobody") for version in (1, 3)]
+    assert trail.changes[0]["after"]["within"] == seeded.to_json()["within"]
 
 
 def test_detections_that_come_while_no_batch_ends_are_a_stalled_line(

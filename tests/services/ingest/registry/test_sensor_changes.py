@@ -86,6 +86,21 @@ def test_a_sensor_is_created_changed_and_removed_and_stamping_follows(line: Line
     assert again.headers["etag"] == '"4"'  # no version is given twice: who saw the second one cannot change this
     told = [(each["action"], each["subject"]) for each in line.trail.changes]
     assert told == [(f"sensor.{done}", "buoy") for done in ("created", "replaced", "removed", "created")]
+    replaced = line.trail.changes[1]
+    for side, template in (("before", Histogram.uniform(-3, 0)), ("after", Histogram.normal(0.5))):
+        assert replaced[side]["streams"] == {"seismic": template.id}
+        assert replaced[side]["templates"] == {template.id: template.to_json()}
+
+
+def test_the_trail_tells_a_template_in_full_only_where_it_changed(line: Line) -> None:
+    line.change("PATCH", "both", {"streams": {"acoustic": {"point": True}}}, PATCH, if_match="*")
+    line.change("PATCH", "both", {"area": "hill"}, PATCH, if_match="*")
+    of_template, of_area = line.trail.changes
+    assert [each["id"] for each in (of_template["before"], of_template["after"])] == ["both", "both"]
+    was = Histogram.normal(sigma_s=0.5)
+    assert of_template["before"]["templates"] == {was.id: was.to_json()}
+    assert list(of_template["after"]["templates"].values()) == [Histogram.point().to_json()]
+    assert ("templates" in of_area["before"], "templates" in of_area["after"]) == (False, False)
 
 
 def test_nobody_overwrites_what_they_have_not_seen(line: Line) -> None:
