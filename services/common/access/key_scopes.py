@@ -26,7 +26,7 @@ class KeyScope(StrEnum):
     READ = "read", "read everything but keys and the audit trail; metrics, too"
     QUERIES = "queries", "create, change and remove queries, and start and delete runs over history"
     ALERTS = "alerts", "acknowledge alerts and silence them"
-    ADMIN = "admin", "everything: keys, receivers, sensors, templates, the audit trail, and what all others may"
+    ADMIN = "admin", "everything: keys, receivers, sensors, streams, templates, the audit trail, and all of the others"
 
 
 #: Whoever runs the process asks these, and they say nothing about what it works on. Nor does the page that shows the
