@@ -19,6 +19,7 @@ from tests.integration.service_process import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
+MICS = {"mic-1", "mic-2", "mic-3"}
 
 
 def now_us() -> int:
@@ -157,13 +158,28 @@ def test_moving_and_zooming_stand_in_the_address(open_page: OpenPage) -> None:
     page.wait_for_url(re.compile(r"/\?span="))
 
 
-def test_filters_narrow_the_lanes(open_page: OpenPage) -> None:
+def lanes(page: Page) -> list[str]:
+    script = "document.querySelector('.timeline').chart.scene.rows.filter((each) => each.kind === 'lane')"
+    return list(page.evaluate(f"{script}.map((each) => each.label)"))
+
+
+def test_filters_narrow_the_lanes_and_places_order_them(open_page: OpenPage) -> None:
     page = open_page()
     until_chart(page, "scene.rows.length > 5")
+    page.get_by_label("Order").select_option("place")
+    until(lambda: [each for each in lanes(page) if each in MICS] == ["mic-3", "mic-2", "mic-1"])  # from north to south
+    page.get_by_label("Sensor").fill("*-2")
+    until(lambda: lanes(page) == ["mic-2"])
+    page.get_by_label("Sensor").fill("mic-")
+    until(lambda: set(lanes(page)) == MICS)
+    page.wait_for_url(re.compile(r"sensor=mic-&order=place"))
+    shoot(page, "now-filtered")
+    page.reload()
+    until_chart(page, "scene.rows.length > 0")
+    assert set(lanes(page)) == MICS
+    page.get_by_label("Sensor").fill("")
     page.get_by_label("Area").select_option("sn1987a")
-    page.wait_for_function(
-        "!document.querySelector('.timeline').chart.scene.rows.some((each) => each.area === 'harbour')"
-    )
+    until(lambda: lanes(page) == ["baksan", "imb", "kamiokande-ii"])
     page.wait_for_url(re.compile("area=sn1987a"))
 
 
@@ -247,5 +263,6 @@ def test_an_alert_is_a_mark_that_leads_to_its_evidence(open_page: OpenPage, line
     page.mouse.click(spot["x"], spot["y"])
     panel = page.get_by_role("complementary", name="Evidence")
     expect(panel).to_contain_text("critical, firing")
+    page.wait_for_url(re.compile("alert=a-"))
     panel.get_by_role("button", name="Show the episode behind it").click()
     expect(panel).to_contain_text("An episode of bang")

@@ -10,7 +10,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 WIDE, TALL, ROOM = 720, 320, 40
-MOST_NAMED = 40
+MOST_NAMED, NEAR = 40, 30.0
 METRES_A_DEGREE = 111_320.0
 _SCALES_M = [step * 10**power for power in range(7) for step in (1, 2, 5)]
 
@@ -41,14 +41,24 @@ def draw_sensor_map(sensors: Sequence[MappedSensor]) -> None:
     scale = min((WIDE - 2 * ROOM) / max(east - west, 1e-6), (TALL - 2 * ROOM) / max(north - south, 1e-6), 1e7)
     picture = ui.element("svg").classes("sensor-map").props(f'viewBox="0 0 {WIDE} {TALL}" role=group')
     picture.props["aria-label"] = f"Map of {len(sensors)} sensors"
+    at = [(WIDE / 2 + (x - (west + east) / 2) * scale, TALL / 2 - (y - (south + north) / 2) * scale) for x, y in places]
+    names = _names(sensors, at) if len(sensors) <= MOST_NAMED else {}
     with picture:
-        for each, (x, y) in zip(sensors, places, strict=True):
-            at = WIDE / 2 + (x - (west + east) / 2) * scale, TALL / 2 - (y - (south + north) / 2) * scale
-            _sensor(each, *at, is_named=len(sensors) <= MOST_NAMED)
+        for nth, (each, (x, y)) in enumerate(zip(sensors, at, strict=True)):
+            _sensor(each, x, y, names.get(nth, ""))
         _scale(scale)
 
 
-def _sensor(sensor: MappedSensor, x: float, y: float, *, is_named: bool) -> None:
+def _names(sensors: Sequence[MappedSensor], at: Sequence[tuple[float, float]]) -> dict[int, str]:
+    """Return what stands at which sensor: of those that are too near for a name each, the first has a name for all."""
+    near: dict[int, list[str]] = {}
+    for nth, (sensor, place) in enumerate(zip(sensors, at, strict=True)):
+        first = next((each for each in near if math.dist(at[each], place) < NEAR), nth)
+        near.setdefault(first, []).append(sensor.id[:24])
+    return {nth: ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for nth, ids in near.items()}
+
+
+def _sensor(sensor: MappedSensor, x: float, y: float, words: str) -> None:
     link = ui.element("a").classes("map-sensor")
     link.props["href"] = sensor.address
     link.props["aria-label"] = f"{sensor.id}, {'silent' if sensor.is_silent else 'heard of'}"
@@ -56,8 +66,8 @@ def _sensor(sensor: MappedSensor, x: float, y: float, *, is_named: bool) -> None
         circle = ui.element("circle").classes("silent" if sensor.is_silent else "heard")
         for name, value in (("cx", x), ("cy", y), ("r", 6)):
             circle.props[name] = f"{value:.1f}"
-        if is_named:
-            _Text(x, y - 10, sensor.id[:24], "map-name")
+        if words:
+            _Text(x, y - 10, words, "map-name")
 
 
 def _scale(pixels_a_degree: float) -> None:

@@ -23,17 +23,19 @@ SPANS_US = {
 }
 LONGEST_US = 200 * 366 * 86_400_000_000
 NAME_CHARACTERS = 200
+FILTERS, KINDS = ("area", "query", "sensor"), ("match", "episode", "alert")
 
 
 @dataclass(frozen=True)
 class ShownRange:
-    """Times, an area and a query (empty: all), and what is looked at closely: its kind and id."""
+    """Times, an area, a query and sensors (empty: all), and what is looked at closely: its kind and id."""
 
     from_us: int
     to_us: int
     follows: bool
     area: str = ""
     query: str = ""
+    sensor: str = ""
     order: str = "name"
     chosen: tuple[str, str] | None = None
 
@@ -42,14 +44,14 @@ class ShownRange:
         """Read the parameters of an address; what cannot be read is as if it were not there."""
         now_us = time.time_ns() // 1000 if now_us is None else now_us
         from_us, to_us = _instant(parameters.get("from")), _instant(parameters.get("to"))
-        area, query = (parameters.get(name, "")[:NAME_CHARACTERS] for name in ("area", "query"))
+        filters = {name: parameters.get(name, "")[:NAME_CHARACTERS] for name in FILTERS}
         order = "place" if parameters.get("order") == "place" else "name"
-        kinds = [(kind, parameters[kind][:NAME_CHARACTERS]) for kind in ("match", "episode") if parameters.get(kind)]
+        kinds = [(kind, parameters[kind][:NAME_CHARACTERS]) for kind in KINDS if parameters.get(kind)]
         chosen = kinds[0] if kinds else None
         if from_us is not None and to_us is not None and from_us < to_us:
-            return cls(from_us, to_us, follows=False, area=area, query=query, order=order, chosen=chosen)
+            return cls(from_us, to_us, follows=False, order=order, chosen=chosen, **filters)
         span_us = _span(parameters.get("span"))
-        return cls(now_us - span_us, now_us, follows=True, area=area, query=query, order=order, chosen=chosen)
+        return cls(now_us - span_us, now_us, follows=True, order=order, chosen=chosen, **filters)
 
     @property
     def span_us(self) -> int:
@@ -62,7 +64,7 @@ class ShownRange:
 
     def address(self, path: str = "/") -> str:
         """Return the address that leads here."""
-        named = {name: getattr(self, name) for name in ("area", "query") if getattr(self, name)}
+        named = {name: getattr(self, name) for name in FILTERS if getattr(self, name)}
         if self.order != "name":
             named["order"] = self.order
         if self.chosen is not None:

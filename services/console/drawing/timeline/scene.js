@@ -17,6 +17,7 @@ export class Scene {
     this.order = "name";
     this.area = "";
     this.query = "";
+    this.sensor = null; // a pattern of the lanes that are shown
     this.leftOut = 0;
     this.rows = [];
     this.height = 0;
@@ -82,10 +83,11 @@ export class Scene {
     }
   }
 
-  setView({ order, area, query }) {
+  setView({ order, area, query, sensor }) {
     if (order !== undefined) this.order = order;
     if (area !== undefined) this.area = area;
     if (query !== undefined) this.query = query;
+    if (sensor !== undefined) this.sensor = sensor ? globbed(sensor) : null;
     this.isStale = true;
   }
 
@@ -98,7 +100,7 @@ export class Scene {
     if (!this.isStale && this.available === available) return;
     const areas = new Map();
     for (const each of this.sensors.values()) {
-      if (this.area && each.area !== this.area) continue;
+      if ((this.area && each.area !== this.area) || (this.sensor && !this.sensor.test(each.sensor))) continue;
       if (!areas.has(each.area)) areas.set(each.area, { lanes: [], queries: new Set() });
       areas.get(each.area).lanes.push(each);
     }
@@ -145,6 +147,12 @@ function drop(map, wanted, most) {
     if (map.size <= most) return;
     if (wanted(each)) map.delete(key);
   }
+}
+
+// mic finds all that have mic in their name; with * for any characters and ? for one the whole name is meant.
+function globbed(text) {
+  const pattern = text.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, ".*").replaceAll("?", ".");
+  return new RegExp(/[*?]/.test(text) ? `^${pattern}$` : pattern, "i");
 }
 
 function laneKey(area, sensor) {

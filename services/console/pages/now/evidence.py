@@ -74,7 +74,7 @@ class Evidence:
             with self._panel:
                 Words("p", str(error)).props("role=alert")
             return
-        self._choose((kind, id_) if kind in ("match", "episode") else None, id_)
+        self._choose((kind, id_) if kind in COLLECTIONS else None, id_)
 
     def _choose(self, chosen: tuple[str, str] | None, id_: str | None = None) -> None:
         self._view.shown = replace(self._view.shown, chosen=chosen)
@@ -287,14 +287,11 @@ class Evidence:
 
         with ui.element("div").classes("row"):
             button("Show these times", go)
-            if kind != "alert":
-                share = button(
-                    "Copy link",
-                    lambda: ui.run_javascript(
-                        f"navigator.clipboard.writeText(location.origin + {json.dumps(address)})"
-                    ),
-                )
-                share.props["data-address"] = address
+            share = button(
+                "Copy link",
+                lambda: ui.run_javascript(f"navigator.clipboard.writeText(location.origin + {json.dumps(address)})"),
+            )
+            share.props["data-address"] = address
             copy_button(view.viewer.rest.curl("GET", "alerting", path_of("v1", COLLECTIONS[kind], id_)))
         with ui.element("details"):
             Words("summary", "Raw record")

@@ -14,12 +14,16 @@ OLD_US = 3600 * 1_000_000
 
 @dataclass(frozen=True)
 class Moment:
-    """The last time that something happened in an area: an episode, or a match where nothing is coalesced."""
+    """The last time that something happened in an area: an episode, or a match where nothing is coalesced.
+
+    From the first to the last report of it, or of its time, for a picture of it; `lasted_us` is how long it was itself.
+    """
 
     area: str
     query: str
     from_us: int
     to_us: int
+    lasted_us: int
     count: int
     sensors: tuple[str, ...]
     best_probability: float | None
@@ -42,7 +46,7 @@ class Moment:
         sure = "" if self.best_probability is None else f" Probability: {probability(self.best_probability)}."
         many = ""
         if self.count > 1:
-            length = duration((self.to_us - self.from_us) / 1e6)
+            length = duration(self.lasted_us / 1e6)
             many = f": {self.count} matches within {length}, which are one episode"
             sure = sure.replace("Probability", "The most probable")
         return f"{_listed(self.sensors)} saw the same thing {when}{many}.{sure}"
@@ -70,13 +74,15 @@ def _of_episode(episode: EpisodeAnswer) -> Moment | None:
     sensors = tuple(sorted({member.sensor for member in episode.members or []}))
     seen_us = [member.detected_at_us for member in episode.members or []]
     spans = min(episode.start_us, *seen_us), max(episode.end_us, *seen_us)
-    return Moment(episode.area, episode.query, *spans, episode.count or 0, sensors, episode.best_probability)
+    lasted_us = episode.end_us - episode.start_us
+    return Moment(episode.area, episode.query, *spans, lasted_us, episode.count or 0, sensors, episode.best_probability)
 
 
 def _of_match(match: MatchAnswer) -> Moment:
     seen_us = [member.detected_at_us for member in match.members]
     sensors = tuple(sorted({member.sensor for member in match.members}))
-    return Moment(match.area, match.query, min(seen_us), max(seen_us), 1, sensors, match.probability)
+    spans = min(seen_us), max(seen_us)
+    return Moment(match.area, match.query, *spans, spans[1] - spans[0], 1, sensors, match.probability)
 
 
 def _ago(length_us: int) -> str:

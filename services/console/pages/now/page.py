@@ -22,7 +22,7 @@ from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import PageAnswer, SensorAnswer
 from services.console.rest.live_feed import LiveReader
-from services.console.rest.services import RestError
+from services.console.rest.services import Parameters, RestError
 
 TICK_S, STORY_EVERY_S = 0.4, 5.0
 SENSORS_MOST = 1000
@@ -30,17 +30,24 @@ SENSORS_MOST = 1000
 
 async def show_now(viewer: Viewer) -> None:
     """Fill the page."""
-    sensors = await viewer.rest.get(PageAnswer[SensorAnswer], "ingest", "/v1/sensors", {"limit": SENSORS_MOST})
+    sensors = await _read_sensors(viewer, "")
     queries = await viewer.rest.get(dict[str, Any], "alerting", "/v1/queries")
-    view = NowView(viewer, sensors.items, sorted(each["id"] for each in queries["items"]))
+    view = NowView(viewer, sensors, sorted(each["id"] for each in queries["items"]))
     await view.draw()
+
+
+async def _read_sensors(viewer: Viewer, area: str) -> PageAnswer[SensorAnswer]:
+    """Return the sensors of an area, or of all, as many as have a lane from the beginning."""
+    asked: Parameters = {"limit": SENSORS_MOST, "area": area or None}
+    return await viewer.rest.get(PageAnswer[SensorAnswer], "ingest", "/v1/sensors", asked)
 
 
 class NowView:
     """One open page: what it shows, what it has drawn, and what people do with it."""
 
-    def __init__(self, viewer: Viewer, sensors: list[SensorAnswer], queries: list[str]) -> None:
-        self.viewer, self.sensors, self.queries = viewer, sensors, queries
+    def __init__(self, viewer: Viewer, sensors: PageAnswer[SensorAnswer], queries: list[str]) -> None:
+        self.viewer, self.sensors, self.queries = viewer, sensors.items, queries
+        self.has_more_sensors = sensors.next_cursor is not None
         self.shown = ShownRange.of_address(viewer.request.query_params)
         self.kept = KeptThings(0, 0)
         self.reader: LiveReader | None = None
@@ -81,8 +88,10 @@ class NowView:
     async def begin(self) -> None:
         """Draw what there is, and go on with what comes."""
         self.reader = self.viewer.feed.join()
-        self.timeline.show(area=self.shown.area, query=self.shown.query, order=self.shown.order)
+        shown = self.shown
+        self.timeline.show(area=shown.area, query=shown.query, sensor=shown.sensor, order=shown.order)
         self.timeline.merge({"sensors": drawn_sensors(self.sensors)})
+        await self.load_lanes()
         await self.load()
         await self.story.load()
         if not self.story.is_empty and not self.has_seen_some:  # long ago, and nothing since
@@ -117,6 +126,16 @@ class NowView:
         if recent.newest or not self.newest.is_empty:
             self.has_seen_some = True
         self.draw_steps()
+
+    async def load_lanes(self) -> None:
+        """Give the sensors of the chosen area their lanes, where not all have one."""
+        if not self.has_more_sensors or not self.shown.area:
+            return
+        try:
+            sensors = await _read_sensors(self.viewer, self.shown.area)
+        except RestError:
+            return  # the banner says so
+        self.timeline.merge({"sensors": drawn_sensors(sensors.items)})
 
     async def tell(self, change: Change) -> None:
         """Have the timeline draw a change, with the templates that it needs."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 
 from services.console.pages.now.history_of_range import KeptThings
-from services.console.pages.shell import Words, button, choice
+from services.console.pages.shell import Words, button, choice, text_field
 from services.console.pages.shown_range import SPANS_US, ShownRange
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ class NowTools:
             choice("Span", spans, shown if shown in spans else "", self._set_span)
             choice("Area", {"": "all", **{area: area for area in areas}}, view.shown.area, self._set_area)
             choice("Query", {"": "all", **{id_: id_ for id_ in view.queries}}, view.shown.query, self._set_query)
+            text_field("Sensor", view.shown.sensor, self._set_sensor)
             orders = {"name": "name", "place": "place"}
             choice("Order", orders, view.shown.order, self._set_order)
         self._part = Words("p", "").classes("soft small")
         self._part.set_visibility(False)
+        self._lanes = Words("p", "").classes("soft small")
+        self.say_lanes()
         self.say_follow(view.shown.follows)
         self._say_pause()
 
@@ -47,6 +50,12 @@ class NowTools:
 
     def _say_pause(self) -> None:
         self._pause.props["aria-pressed"] = "true" if self._view.is_paused else "false"
+
+    def say_lanes(self) -> None:
+        """Say where there are more sensors than lanes."""
+        count = len(self._view.sensors)
+        self._lanes.set_text(f"The first {count:,} sensors have a lane, others once they report: choose an area.")
+        self._lanes.set_visibility(self._view.has_more_sensors)
 
     def say_part(self, kept: KeptThings) -> None:
         """Say where the range has more than is drawn."""
@@ -75,9 +84,15 @@ class NowTools:
 
     async def _set_area(self, value: str) -> None:
         await self._narrow(replace(self._view.shown, area=value))
+        await self._view.load_lanes()
 
     async def _set_query(self, value: str) -> None:
         await self._narrow(replace(self._view.shown, query=value))
+
+    async def _set_sensor(self, value: str) -> None:
+        self._view.shown = replace(self._view.shown, sensor=value.strip())
+        self._view.timeline.show(sensor=value.strip())
+        self._view.put_address()
 
     async def _set_order(self, value: str) -> None:
         self._view.shown = replace(self._view.shown, order=value)

@@ -21,13 +21,14 @@ def read(address: str) -> ShownRange:
     times=st.tuples(INSTANTS, INSTANTS).filter(lambda both: both[0] < both[1]),
     area=NAMES,
     query=NAMES,
+    sensor=NAMES,
     order=st.sampled_from(["name", "place"]),
-    chosen=st.none() | st.tuples(st.sampled_from(["match", "episode"]), NAMES.filter(bool)),
+    chosen=st.none() | st.tuples(st.sampled_from(["match", "episode", "alert"]), NAMES.filter(bool)),
 )
 def test_an_address_leads_back(
-    times: tuple[int, int], area: str, query: str, order: str, chosen: tuple[str, str] | None
+    times: tuple[int, int], area: str, query: str, sensor: str, order: str, chosen: tuple[str, str] | None
 ) -> None:
-    shown = ShownRange(*times, follows=False, area=area, query=query, order=order, chosen=chosen)
+    shown = ShownRange(*times, follows=False, area=area, query=query, sensor=sensor, order=order, chosen=chosen)
     assert read(shown.address()) == shown
 
 
