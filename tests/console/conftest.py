@@ -11,8 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from deploy.local.machine import free_ports
+from tests.browser import find_browser
 from tests.console.line import Line, running_line
-from tests.integration.foreign_site import find_browser
 from tests.integration.service_process import ServiceProcess, run_module, until
 
 SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")

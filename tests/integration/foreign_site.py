@@ -1,9 +1,6 @@
 """A page of somebody else: a web site of another origin, a real browser that opens it, and what its script could do."""
 
-import fcntl
 import json
-import os
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -14,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PACKAGES = ("chromium", "fonts-dejavu-core")  # without any font it draws nothing
 LOADED_WITHIN_S = 60.0
 #: Each attempt's status, or `blocked` where the browser gave the page no answer; then the site is told.
 SCRIPT = """
@@ -29,25 +23,6 @@ const attempt = ([url, options]) => fetch(url, options).then(answer => answer.st
   await fetch("/told", {method: "POST", body: JSON.stringify(results)});
 })();
 """
-
-
-def find_browser() -> str:
-    """Return a browser that is here, or could be installed; the test is skipped where there is none."""
-    found = _found()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        with Path(tempfile.gettempdir(), "coincide-browser.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run beside each other
-            for command in (["update"], ["install", "--yes", "--no-install-recommends", *PACKAGES]):
-                if _found() is None:
-                    subprocess.run(["apt-get", "-qq", *command], check=False, capture_output=True, timeout=250)
-        found = _found()
-    if found is None:
-        pytest.skip(f"there is no browser here (none of {', '.join(NAMES)}), and it cannot be installed")
-    return found
-
-
-def _found() -> str | None:
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class ForeignSite(ThreadingHTTPServer):

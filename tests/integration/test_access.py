@@ -22,7 +22,7 @@ from services.common.access.component_access import ComponentAccess
 from services.ingest.registry.seed import seed
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.settings import FusionSettings
-from tests.integration.foreign_site import find_browser
+from tests.browser import find_browser
 from tests.integration.service_process import (
     AlertingProcess,
     IngestProcess,
@@ -293,7 +293,8 @@ def test_the_page_of_the_document_asks_for_the_key_and_loads_nothing_from_elsewh
     alerting: AlertingProcess, admin: str
 ) -> None:
     asked: list[str] = []
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=find_browser()) as browser:
+    found = find_browser()
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=found) as browser:
         page = browser.new_page()
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{alerting.url}/docs")

@@ -10,7 +10,8 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.machine import free_ports
 from services.ingest.registry.seed import seed
-from tests.integration.foreign_site import find_browser, results_of_page
+from tests.browser import find_browser
+from tests.integration.foreign_site import results_of_page
 from tests.integration.service_process import (
     AlertingProcess,
     IngestProcess,
