@@ -74,10 +74,10 @@ class AlertingProcess(ServiceProcess):
         return pages_of(lambda cursor: self.get(path, **parameters, **cursor))[::-1]
 
 
-def metric(url: str, sample: str) -> float | None:
+def metric(url: str, sample: str, headers: Mapping[str, str] | None = None) -> float | None:
     """Return the value of one line of /metrics, e.g. ``coincide_fusion_late_total``; None where nobody says it."""
     try:
-        lines = httpx.get(f"{url}/metrics", timeout=30.0).text.splitlines()
+        lines = httpx.get(f"{url}/metrics", timeout=30.0, headers=headers).text.splitlines()
     except httpx.TransportError:
         return None
     values = dict(line.rpartition(" ")[::2] for line in lines)
