@@ -10,8 +10,9 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,12 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.instants import system_clock_us
 from services.common.settings import load_streams
+from services.common.template_proposals import TemplateProposal, proposal_in
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.proposals_topic import PROPOSALS
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
@@ -110,6 +113,7 @@ class Line:
         self.is_bare = is_bare  # as somebody finds it who has configured nothing
         self.sensors = {} if is_bare else load_sensors(ROOT / "config/sensors.yaml", STREAMS)
         self.registry.replace([self.sensors])
+        self.proposals: dict[bytes, TemplateProposal] = {}
         self.keys = KeptRecords()
         self._offsets = itertools.count()
         self._loop = asyncio.new_event_loop()
@@ -159,7 +163,8 @@ class Line:
         ingest_access.ring = access.ring
         ingest_access.guard._ring = access.ring
         of_parts = of_ingest, self.registry, LinePublisher(self), IngestMetrics(CollectorRegistry())
-        ingest = create_ingest(*of_parts, audit=ingest_access.audit)
+        proposed: Callable[[], list[TemplateProposal]] = partial(list, self.proposals.values())
+        ingest = create_ingest(*of_parts, audit=ingest_access.audit, read_proposals=proposed)
         self._apps = {"ingest": Guarded(ingest, ingest_access.guard), "alerting": Guarded(alerting, access.guard)}
 
     def begin(self, component: str) -> None:
@@ -207,6 +212,9 @@ class Line:
         """Have ingest's registry hold what was written, and fusion what changes a stream."""
         if topic == SENSORS:
             self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})
+            return
+        if topic == PROPOSALS:
+            self.proposals[key] = proposal_in(value or b"")
             return
         self.registry.streams.apply([record(topic, value, key)])
         self.push([("queries", key, value)])

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from coincide import Histogram
 from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from services.common.template_proposals import TemplateForm, TemplateProposal
 from tests.console.conftest import serious_faults, shoot
 from tests.console.line import Line
 from tests.integration.service_process import until
@@ -102,6 +104,49 @@ def test_what_is_heard_of_a_sensor_is_said(open_page: OpenPage, line: Line) -> N
         "aria-label", "What it reports happened most likely 1 s to 2 s before."
     )
     shoot(page, "sensors-one")
+
+
+def test_what_was_learnt_is_accepted_or_rejected_and_nothing_changes_before(open_page: OpenPage, line: Line) -> None:
+    for sensor, sigma_s in (("mic-1", 0.2), ("mic-3", 0.4)):
+        learnt = Histogram.normal(sigma_s)
+        proposal = TemplateProposal(
+            id=f"p-{sensor}",
+            sensor=sensor,
+            stream="noise",
+            template=TemplateForm(learnt.edges_s.tolist(), learnt.mass.tolist()),
+            errors=412,
+            pool="own",
+            wrong_share=0.03,
+            score=0.5,
+            present_score=0.1,
+            proposed_at_us=time.time_ns() // 1000,
+        )
+        line.proposals[proposal.key] = proposal
+    before = known(line, "sensors/mic-1")["streams"]
+    page = open_page("/sensors")
+    expect(page.get_by_text("wait for somebody to decide")).to_be_visible()
+    page.get_by_text("wait for somebody").locator("..").get_by_role("link", name="mic-1").click()
+    learnt_card = page.get_by_label("Learnt templates")
+    expect(learnt_card).to_contain_text("Learnt from 412 errors (own), 0.4 nats an error better")
+    expect(learnt_card.locator("svg.template-picture")).to_have_count(2)  # the present one beside the learnt one
+    shoot(page, "sensors-learnt")
+    assert known(line, "sensors/mic-1")["streams"] == before
+    learnt_card.get_by_label("Why (for the audit trail)").fill("the cable is shorter now")
+    learnt_card.get_by_role("button", name="Accept").click()
+    expect(learnt_card).to_be_hidden()
+    accepted = known(line, "sensors/mic-1")["streams"]
+    assert accepted != before
+    assert "the cable is shorter now" in [each["why"] for each in line.keys.changes if each["subject"] == "p-mic-1"]
+
+    page.goto(page.url.replace("mic-1", "mic-3"))
+    before = known(line, "sensors/mic-3")["streams"]
+    page.get_by_label("Learnt templates").get_by_role("button", name="Reject").click()
+    expect(page.get_by_label("Learnt templates")).to_be_hidden()
+    assert known(line, "sensors/mic-3")["streams"] == before
+    states = {each.sensor: each.state for each in line.proposals.values()}
+    assert states == {"mic-1": "accepted", "mic-3": "rejected"}
+    as_it_was = {name: each for name, each in line.sensors.items() if name == "mic-1"}
+    line.registry.apply(as_it_was)
 
 
 def test_a_stream_is_declared_changed_and_removed(open_page: OpenPage, line: Line) -> None:

@@ -2,50 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nicegui import ui
 
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
-from services.console.pages.shell import Words, button, copy_button
+from services.console.pages.sensors.sensor_table import address_of
+from services.console.pages.shell import Words, button, copy_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import PageAnswer, TemplateAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import Parameters, RestError, path_of
 
-MOST = 1000
+MOST, LINKED = 1000, 20
 PROPOSALS = "/v1/template-proposals"
 
 
-async def proposals_of(viewer: Viewer, sensor: str | None = None) -> list[ProposalAnswer]:
-    """Return what waits for somebody to decide, of all or of one; none where proposals cannot be read."""
+async def _waiting(viewer: Viewer, sensor: str | None = None) -> list[ProposalAnswer]:
+    """Return what waits for somebody to decide, of all or of one; where it cannot be read, say why."""
+    asked: Parameters = {"state": "open", "sensor": sensor, "limit": MOST}
     try:
-        asked: Parameters = {"state": "open", "limit": MOST, "sensor": sensor}
         return (await viewer.rest.get(PageAnswer[ProposalAnswer], "ingest", PROPOSALS, asked)).items
-    except RestError:
+    except RestError as error:
+        Words("p", f"Whether templates were learnt is not known: {error}").classes("soft small")
         return []
 
 
-async def show_proposals(viewer: Viewer, sensor: str) -> None:
-    """Show what was learnt for a sensor, and waits."""
-    waiting = await proposals_of(viewer, sensor)
+async def show_sensors_with_proposals(viewer: Viewer) -> None:
+    """Show links to the sensors for which something was learnt, and waits."""
+    sensors = sorted({each.sensor for each in await _waiting(viewer)})
+    if not sensors:
+        return
+    with ui.element("p").classes("row"):
+        Words("span", "Templates were learnt, and wait for somebody to decide:")
+        for sensor in sensors[:LINKED]:
+            link = ui.element("a")
+            link.props["href"] = address_of(sensor)
+            with link:
+                Words("span", sensor)
+        if len(sensors) > LINKED:
+            Words("span", f"and {len(sensors) - LINKED} more")
+
+
+async def show_proposals(viewer: Viewer, sensor: str, present: Mapping[str, TemplateAnswer]) -> None:
+    """Show what was learnt for a sensor, and waits, beside the `present` template of each stream."""
+    waiting = await _waiting(viewer, sensor)
     if not waiting:
         return
     with ui.element("section").classes("card stack").props('aria-label="Learnt templates"'):
         Words("h2", "Learnt, and not decided yet")
         for each in waiting:
-            _show(viewer, each)
+            _show(viewer, each, present.get(each.stream))
 
 
-def _show(viewer: Viewer, proposal: ProposalAnswer) -> None:
-    template = TemplateAnswer(proposal.id, proposal.edges_s, proposal.mass)
-    said = f"{proposal.stream}: what it reports {said_of(template)}."
+def _show(viewer: Viewer, proposal: ProposalAnswer, present: TemplateAnswer | None) -> None:
+    learnt = TemplateAnswer(proposal.id, proposal.edges_s, proposal.mass)
     with ui.element("div").classes("row template-row"):
-        draw_template(proposal.edges_s, proposal.mass, said)
+        if present is not None:
+            _picture("Now", present)
+        _picture("Learnt", learnt)
         with ui.element("div").classes("stack"):
-            Words("p", said)
+            Words("p", f"{proposal.stream}: by what was learnt, what it reports {said_of(learnt)}.")
             Words("p", f"Learnt from {proposal.errors} errors ({proposal.pool}), {_judged(proposal)}").classes("small")
             if viewer.may("admin"):
                 _offer(viewer, proposal)
+            else:
+                Words("p", "It takes a key with the scope admin to accept or reject it.").classes("soft small")
+
+
+def _picture(title: str, template: TemplateAnswer) -> None:
+    with ui.element("div").classes("stack"):
+        Words("h3", title)
+        draw_template(template.edges_s, template.mass, f"{title}: what it reports {said_of(template)}.")
 
 
 def _judged(proposal: ProposalAnswer) -> str:
@@ -57,17 +86,18 @@ def _judged(proposal: ProposalAnswer) -> str:
 
 
 def _offer(viewer: Viewer, proposal: ProposalAnswer) -> None:
-    path = path_of("v1", "template-proposals", proposal.id)
+    path, why = path_of("v1", "template-proposals", proposal.id), [""]
 
     async def decide(verb: str) -> None:
         try:
-            await viewer.rest.send("POST", "ingest", f"{path}/{verb}")
+            await viewer.rest.send("POST", "ingest", f"{path}/{verb}", why=why[0].strip())
         except RestError as error:
             said.set_text(str(error))
         else:
             ui.navigate.reload()
 
     with ui.element("div").classes("row"):
+        text_field("Why (for the audit trail)", "", lambda text: why.__setitem__(0, text))
         button("Accept", lambda: decide("accept"), kind="strong", label=proposal.stream)
         button("Reject", lambda: decide("reject"), label=proposal.stream)
         copy_button(lambda: viewer.rest.curl("POST", "ingest", f"{path}/accept"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from services.console.pages.sensors.learnt import proposals_of
+from services.console.pages.sensors.learnt import show_sensors_with_proposals
 from services.console.pages.sensors.sensor_form import SensorForm
 from services.console.pages.sensors.sensor_table import SensorTable, address_of
 from services.console.pages.sensors.sensor_view import SensorView
@@ -36,15 +36,7 @@ async def _show_all(viewer: Viewer) -> None:
             link = ui.element("a").classes("quiet").props('href="/sensors?new="')
             with link:
                 ui.label("New sensor")
-    waiting = sorted({each.sensor for each in await proposals_of(viewer)})
-    if waiting:
-        with ui.element("p").classes("row"):
-            Words("span", "Templates were learnt, and wait for somebody to decide:")
-            for sensor in waiting[:20]:
-                link = ui.element("a")
-                link.props["href"] = address_of(sensor)
-                with link:
-                    Words("span", sensor)
+    await show_sensors_with_proposals(viewer)
     table = SensorTable(viewer)
     streams = StreamTable(viewer)
     await table.load()

@@ -52,7 +52,8 @@ class SensorView:
                             Words("p", said)
                             Words("p", f"Template {id_}").classes("soft small")
                     self._heard(heard.get(stream))
-        await show_proposals(self._viewer, sensor.id)
+        present = {stream: templates[str(id_)] for stream, id_ in sensor.streams.items() if str(id_) in templates}
+        await show_proposals(self._viewer, sensor.id, present)
         self._change()
 
     def _particulars(self) -> None:
