@@ -184,6 +184,12 @@ class Query:
         except GraphError as error:
             raise QueryError("from", str(error)) from None
 
+    def with_threshold(self, threshold: float) -> Query:
+        """Return the query with another threshold: the joint one if it has one, else that of every edge."""
+        if self.joint_threshold is not None:
+            return replace(self, joint_threshold=threshold)
+        return replace(self, within=tuple(replace(edge, threshold=threshold) for edge in self.within))
+
     def keeps_activation(self, changed: Query) -> bool:
         """Whether `changed` may match what was processed before it: nothing but thresholds differs."""
         return self._scope() == changed._scope()

@@ -31,15 +31,13 @@ def has_one_threshold(query: Query) -> bool:
 
 def with_threshold(query: Query, threshold: float) -> Query:
     """Return the query with another value of its one threshold."""
-    if query.joint_threshold is not None:
-        return replace(query, joint_threshold=threshold)
-    return replace(query, within=tuple(replace(edge, threshold=threshold) for edge in query.within))
+    return query.with_threshold(threshold)
 
 
 def at_threshold(query: Query, threshold: float) -> Query:
     """Return the query whose matches the point of a curve counts: all that the query asks, and so probable at least."""
     if has_one_threshold(query):
-        return with_threshold(query, threshold)
+        return query.with_threshold(threshold)
     within = (replace(edge, threshold=max(edge.threshold or 0.0, threshold)) for edge in query.within)
     return replace(query, within=tuple(within))
 

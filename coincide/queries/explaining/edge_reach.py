@@ -23,6 +23,7 @@ from coincide.thresholds.offset_cells import OffsetCells, cells_work
 from coincide.thresholds.peaks import attainable_of_pairs
 
 EXACT_WORK = 2.0**21  # bucket pairs, 40 ms: of the offsets that are searched exactly for one threshold
+EXACT_WORK_AT_ALL = 2.0**23  # and for all thresholds together
 CERTAIN = 1.0
 PEAK = 3.0  # times the work of satisfaction offsets: to find the most that a pair attains
 
@@ -101,6 +102,26 @@ class EdgeReach:
         near = near[np.cumsum(work) <= EXACT_WORK]
         lengths_s[near] = offset_lengths_s(self.templates.take(near), self.window, threshold)
         return float(self.sensors.rate_hz2 @ lengths_s[self.pair] * self.scale)
+
+    def chances_hz(self, thresholds: Sequence[float]) -> FloatArray:
+        """Return the chance matches a second at each threshold, in one pass over all cells.
+
+        The offsets of as many template pairs as work allows are searched exactly, those that meet most often first.
+        """
+        rate_hz2 = np.bincount(self.pair, self.sensors.rate_hz2, len(self.offsets)) * self.scale
+        often = np.argsort(-rate_hz2, kind="stable")
+        work = np.cumsum(offsets_work(self.templates.take(often), self.window))
+        exact, others = np.split(often, [np.searchsorted(work, EXACT_WORK_AT_ALL / max(1, len(thresholds)))])
+        weight = (rate_hz2[others, None] * self.offsets.width_s[others]).ravel()
+        probability = self.offsets.probability[others].ravel()
+        order = np.argsort(probability)
+        beyond_hz = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
+        least = [least_probability(threshold) for threshold in thresholds]
+        by_cells = beyond_hz[np.searchsorted(probability[order], least)]
+        searched = self.templates.take(exact)
+        lengths_s = [offset_lengths_s(searched, self.window, threshold) for threshold in thresholds]
+        chances_hz: FloatArray = by_cells + np.array([rate_hz2[exact] @ each for each in lengths_s])
+        return chances_hz
 
     def best_pair(self, a: Sequence[KnownSensor], b: Sequence[KnownSensor], rule: SensorRule) -> BestPair:
         """Return two of the given sensors that attain the most."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +18,7 @@ from coincide.queries.explaining.edge_reach import EdgeReach
 from coincide.queries.explaining.known_sensors import Players
 from coincide.queries.explaining.template_cells import TemplateCells
 from coincide.queries.join_query import Query
-from coincide.thresholds.edge_offsets import ROTATIONS
+from coincide.thresholds.edge_offsets import ROTATIONS, spanning_tree
 from coincide.thresholds.offset_cells import cells_work
 from coincide.thresholds.offset_volumes import GraphRows
 
@@ -45,18 +45,37 @@ class ChanceRate:
 
 @dataclass(frozen=True, eq=False)
 class _Sampled:
-    """Weights of points in matches a second, and up to which threshold each is a match; rotations follow each other."""
+    """Weights of points in matches a second, and up to which threshold each is a match; rotations follow each other.
+
+    `chosen_to` is the least probable edge of those by which a point was chosen: it may reach thresholds up to that.
+    """
 
     weight_hz: FloatArray
     score: FloatArray
+    chosen_to: FloatArray
     lacks_joint: bool
 
     @classmethod
     def of_all(cls, samples: Sequence[_Sampled]) -> _Sampled:
         """Put samples together, rotation by rotation."""
-        columns = ([getattr(each, name).reshape(ROTATIONS, -1) for each in samples] for name in ("weight_hz", "score"))
-        weight_hz, score = (np.hstack(column).ravel() for column in columns)
-        return cls(weight_hz, score, any(each.lacks_joint for each in samples))
+        none = np.zeros((3, ROTATIONS, 0))
+        columns = [np.stack((each.weight_hz, each.score, each.chosen_to)).reshape(3, ROTATIONS, -1) for each in samples]
+        weight_hz, score, chosen_to = np.concatenate([none, *columns], axis=2).reshape(3, -1)
+        return cls(weight_hz, score, chosen_to, any(each.lacks_joint for each in samples))
+
+    def rate(self, threshold: float) -> ChanceRate:
+        """Return the rate at a threshold.
+
+        If no point reaches it, though some may be that probable, the rate is 3 of these at most: with 95 %, none of n
+        is no more than 3 of n.
+        """
+        least = least_probability(threshold)
+        reached_hz = np.where(self.score >= least, self.weight_hz, 0.0).reshape(ROTATIONS, -1).sum(axis=1)
+        if not reached_hz.any():
+            most_hz = 3 * float(self.weight_hz.max(where=self.chosen_to >= least, initial=0.0))
+            return ChanceRate(most_hz, 0.0, most_hz > 0, self.lacks_joint)
+        error_hz = ROTATIONS * float(reached_hz.std(ddof=1)) / ROTATIONS**0.5
+        return ChanceRate(float(reached_hz.sum()), error_hz, self.lacks_joint, self.lacks_joint)
 
 
 class ExpectedChance:
@@ -72,23 +91,26 @@ class ExpectedChance:
         if len(self._reach) == 1:
             return ChanceRate(self._pair_hz(self._query.graph.edges[0].threshold or 1.0))
         sampled = self._sampled(lambda graph: _own(graph)[None], WORK_AT_ONE)
-        if sampled is None:
-            return None
-        least = least_probability(self._query.joint_threshold or 0.0)
-        reached_hz = np.where(sampled.score >= least, sampled.weight_hz, 0.0).reshape(ROTATIONS, -1).sum(axis=1)
-        if not reached_hz.any() and sampled.weight_hz.any():  # none of n: with 95 % no more than 3 of n
-            return ChanceRate(
-                3 * float(sampled.weight_hz.max()), 0.0, is_upper_bound=True, lacks_joint=sampled.lacks_joint
-            )
-        error_hz = ROTATIONS * float(reached_hz.std(ddof=1)) / ROTATIONS**0.5
-        return ChanceRate(float(reached_hz.sum()), error_hz, sampled.lacks_joint, sampled.lacks_joint)
+        return None if sampled is None else sampled.rate(self._query.joint_threshold or 0.0)
+
+    def rates(self, thresholds: Sequence[float]) -> list[ChanceRate] | None:
+        """Return the rate at each of these thresholds, the query's own and higher ones; None where it takes too long.
+
+        Each is that of `joint_threshold` where the query has one, else of every edge without a higher one of its own.
+        """
+        if len(self._reach) == 1:
+            edges = [self._query.with_threshold(each).graph.edges[0] for each in thresholds]
+            rates_hz = self._reach[0].chances_hz([edge.threshold or 1.0 for edge in edges])
+            return [ChanceRate(rate_hz / self._orders) for rate_hz in rates_hz.tolist()]
+        sampled = self._sampled_at_all()
+        return None if sampled is None else [sampled.rate(each) for each in thresholds]
 
     def least_threshold(self, most_hz: float) -> float | None:
         """Return the least threshold, in thousandths, at which chance gives at most so many matches a second.
 
         It is that of `joint_threshold` where the query has one, else of all edges.
         """
-        lenient = ExpectedChance(_with_threshold(self._query, 1 / STEPS), self._played, self._known, self._reach)
+        lenient = ExpectedChance(self._query.with_threshold(1 / STEPS), self._played, self._known, self._reach)
         rate_hz = self._pair_hz if len(self._reach) == 1 else lenient._curve()
         low, high = 0, STEPS  # at `high` it gives few enough
         if rate_hz is None or rate_hz(1.0) > most_hz:
@@ -99,19 +121,28 @@ class ExpectedChance:
         return high / STEPS
 
     def _pair_hz(self, threshold: float) -> float:
-        return self._reach[0].chance_hz(threshold) / (2 if self._query.interchange.swaps else 1)
+        return self._reach[0].chance_hz(threshold) / self._orders
+
+    @property
+    def _orders(self) -> int:
+        """How often each pair of detections is counted."""
+        return 2 if self._query.interchange.swaps else 1
 
     def _curve(self) -> Callable[[float], float] | None:
         """Return the rate by threshold."""
-        top = min(reach.extent()[1] if len(reach.pair) else 1.0 for reach in self._reach)
-        of_all = top * np.linspace(0.0, 1.0, LEVELS)[:, None]
-        sampled = self._sampled(lambda graph: np.maximum(of_all, _own(graph)), WORK_AT_ALL)
+        sampled = self._sampled_at_all()
         if sampled is None:
             return None
         order = np.argsort(sampled.score)
         score, weight_hz = sampled.score[order], sampled.weight_hz[order]
         beyond_hz = np.append(np.cumsum(weight_hz[::-1])[::-1], 0.0)
         return lambda threshold: float(beyond_hz[np.searchsorted(score, least_probability(threshold))])
+
+    def _sampled_at_all(self) -> _Sampled | None:
+        """Choose points at all thresholds that some sensors attain."""
+        top = min(reach.extent()[1] if len(reach.pair) else 1.0 for reach in self._reach)
+        of_all = top * np.linspace(0.0, 1.0, LEVELS)[:, None]
+        return self._sampled(lambda graph: np.maximum(of_all, _own(graph)), WORK_AT_ALL)
 
     def _sampled(self, levels: Callable[[ConstraintGraph], FloatArray], most_work: float) -> _Sampled | None:
         """Choose points of all graphs at these levels, and find up to which threshold each is a match."""
@@ -120,6 +151,8 @@ class ExpectedChance:
             return None
         samples = []
         for graph in graphs:
+            if not all(len(self._played[role]) for role in graph.roles):
+                continue  # nobody plays it
             count = self._affordable_points(graph, most_work / len(graphs))
             if count < FEWEST_POINTS:
                 return None
@@ -135,11 +168,13 @@ class ExpectedChance:
 
         As joint probabilities are much work, evenly spaced ones of the points that are possible stand for all.
         """
+        chosen_to = points.probability[[nth for _, nth in spanning_tree(graph)]].min(axis=0)
+        of_edges = points.probability.min(axis=0)
         if self._query.joint_threshold is None or len(graph.edges) == 1:
-            return _Sampled(points.weight_hz, points.probability.min(axis=0), lacks_joint=False)
+            return _Sampled(points.weight_hz, of_edges, chosen_to, lacks_joint=False)
         most = int(most_work / (UNALIKE * self._joint_work(graph)))
         if most < FEWEST_POINTS:
-            return _Sampled(points.weight_hz, points.probability.min(axis=0), lacks_joint=True)
+            return _Sampled(points.weight_hz, of_edges, chosen_to, lacks_joint=True)
         possible = np.flatnonzero(points.weight_hz)
         every = max(1, -(-len(possible) // most))
         some = possible[every // 2 :: every]
@@ -148,7 +183,7 @@ class ExpectedChance:
         templates = [self._known.templates] * len(graph.roles)
         of_some = joint_probabilities(graph, templates, points.template[:, some], points.times_us[:, some])
         score[some] = of_some.value
-        return _Sampled(weight_hz, score, lacks_joint=False)
+        return _Sampled(weight_hz, score, chosen_to, lacks_joint=False)
 
     def _holds(self, graph: ConstraintGraph, points: ChancePoints) -> BoolArray:
         """Whether each point reaches the thresholds of all edges."""
@@ -178,13 +213,6 @@ class ExpectedChance:
         source = dict(zip(self._query.graph.roles, self._query.sources, strict=True))
         kinds = [source[role] for role in graph.roles]
         return Interchange.of(graph, _own(graph).tolist(), kinds).ways(range(len(kinds)))
-
-
-def _with_threshold(query: Query, threshold: float) -> Query:
-    """Return the query with another threshold: the joint one if it has one, else that of every edge."""
-    if query.joint_threshold is not None:
-        return replace(query, joint_threshold=threshold)
-    return replace(query, within=tuple(replace(edge, threshold=threshold) for edge in query.within))
 
 
 def _own(graph: ConstraintGraph) -> FloatArray:

@@ -12,7 +12,7 @@ from coincide.constraints.graph import Edge
 from coincide.constraints.window import Window
 from coincide.queries.expected_work import ExpectedWork, expected_work
 from coincide.queries.explaining.edge_reach import EdgeReach
-from coincide.queries.explaining.expected_chance import ExpectedChance
+from coincide.queries.explaining.expected_chance import ChanceRate, ExpectedChance
 from coincide.queries.explaining.explanation import ChanceFigures, EdgeFigures, Explanation, JointFigures, RoleFigures
 from coincide.queries.explaining.joint_reach import joint_reach, reaches_all
 from coincide.queries.explaining.known_sensors import KnownSensor, Players, SeenRates, SensorNumbers, players_of
@@ -130,6 +130,11 @@ class ExplainedQuery:
         """Return the least threshold at which chance gives so few matches; None if none does, or that is not known."""
         return self._expected_chance.least_threshold(per_day / DAY_S) if self._knows_chance else None
 
+    def chance_at(self, thresholds: Sequence[float]) -> list[ChanceFigures] | None:
+        """Return what chance gives at each of these thresholds, none below the query's own; None if not known."""
+        rates = self._expected_chance.rates(thresholds) if self._knows_chance else None
+        return None if rates is None else [self._chance_figures(each) for each in rates]
+
     @property
     def _knows_chance(self) -> bool:
         """Whether sensors have rates, and no window is open, so that chance has a rate."""
@@ -220,8 +225,9 @@ class ExplainedQuery:
 
     def _chance(self) -> ChanceFigures | None:
         chance = self._expected_chance.rate() if self._knows_chance else None
-        if chance is None:
-            return None
+        return None if chance is None else self._chance_figures(chance)
+
+    def _chance_figures(self, chance: ChanceRate) -> ChanceFigures:
         unknown = [source for source in self._known if self._share_passing(source) is None]
         left_out = (
             *dict.fromkeys(f"the condition on {name}" for source in unknown for name, _ in source.filter.where),

@@ -32,6 +32,7 @@ class CurvePointAnswer(Struct, frozen=True):
     episodes: int | None = None
     chance: float | None = None
     chance_error: float | None = None
+    chance_is_upper_bound: bool = False
 
 
 class RunAnswer(Struct, frozen=True, kw_only=True):

@@ -66,6 +66,8 @@ class RunOutcome:
                     Words("p", "The scale is logarithmic: beyond the end of a line there is nothing.").classes(
                         "soft small"
                     )
+            if any(each.chance_is_upper_bound for each in run.curve):
+                Words("p", "By chance there are fewer matches than the figure says.").classes("soft small")
             with ui.element("details") as details:
                 details.props["open"] = len(run.curve) < 2
                 Words("summary", "As a table")

@@ -9,6 +9,7 @@ import coincide as cc
 from coincide import Detections, Edge, Histogram
 from coincide.queries import Query
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, explain, least_threshold
+from coincide.queries.explaining.expected_chance import ChanceRate, _Sampled
 
 SPAN_S = 20_000.0
 CLOCK, BUOY = Histogram.uniform(-2, 2), Histogram([-3.0, -1.0, 0.5, 2.0], [0.2, 0.7, 0.1])
@@ -94,3 +95,61 @@ def test_more_templates_than_can_be_looked_at_are_judged_by_some(monkeypatch: py
     assert sampled.chance is not None
     assert whole.chance is not None
     assert sampled.chance.per_hour == pytest.approx(whole.chance.per_hour, rel=0.1)
+
+
+PAIR = {
+    "id": "pair",
+    "from": {"a": "p", "b": "q"},
+    "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.1}],
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Query.from_json(PAIR),
+        Query.from_json({**PAIR, "from": {"a": "p", "b": "p"}, "sensors": "any"}),
+        Query.from_json({**PAIR, "joint_threshold": 0.05}),
+        query(threshold=0.1),
+        query(threshold=0.1, is_ring=True),
+        query(joint_threshold=0.05, is_ring=True),
+        Query.from_json(
+            {"id": "q", "from": ROLES, "form": "clique", "within": [{"window_s": 1, "threshold": 0.1}], "at_least": 2}
+        ),
+    ],
+    ids=["pair", "self", "pair joint", "path", "ring", "joint", "two of three"],
+)
+def test_at_many_thresholds_it_is_what_an_explanation_says_at_each(asked: Query) -> None:
+    thresholds = [0.1, 0.12, 0.2, 0.3, 0.36, 0.4, 0.95]
+    told = ExplainedQuery(asked.with_threshold(0.1), sensors()).chance_at(thresholds)
+    assert told is not None
+    for threshold, found in zip(thresholds, told, strict=True):
+        chance = explain(asked.with_threshold(threshold), sensors()).chance
+        assert chance is not None
+        error = float(np.hypot(found.error_per_hour, chance.error_per_hour))
+        assert found.is_upper_bound == chance.is_upper_bound
+        if not found.is_upper_bound:
+            assert found.per_hour == pytest.approx(chance.per_hour, abs=5 * error + 1e-9)
+    assert told[0].per_hour > told[3].per_hour > 0 == told[-1].per_hour
+
+
+def test_where_no_point_reaches_a_threshold_chance_is_bounded_by_those_that_might() -> None:
+    """Two edges of three were chosen to reach 0.5, the third never did: 3 of the heaviest such point at most."""
+    weight_hz, chosen_to = np.full(32, 0.25), np.repeat([0.6, 0.2], 16)
+    weight_hz[3] = 0.5
+    sampled = _Sampled(weight_hz, np.full(32, 0.1), chosen_to, lacks_joint=False)
+    reached = sampled.rate(0.1)
+    assert reached == ChanceRate(8.25, reached.error_hz)
+    assert reached.error_hz == pytest.approx(0.25)
+    assert sampled.rate(0.5) == ChanceRate(1.5, 0.0, is_upper_bound=True)
+    assert sampled.rate(0.7) == ChanceRate(0.0)
+
+
+@pytest.mark.parametrize(("others", "per_hour"), [({}, 0.0), ({"form": "clique", "at_least": 2}, 1e-3)])
+def test_a_role_that_nobody_plays_leaves_the_others(others: dict[str, Any], per_hour: float) -> None:
+    two = [each for each in sensors() if each.stream != "r"]
+    within = {"within": [{"window_s": 1.0, "threshold": 0.2}]} if others else {}
+    chance = explain(Query.from_json({**query().to_json(), **within, **others}), two).chance
+    assert chance is not None
+    assert chance.per_hour >= per_hour
+    assert (chance.per_hour > 0) == (per_hour > 0)
