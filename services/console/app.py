@@ -77,6 +77,7 @@ def create_app(settings: ConsoleSettings, services: Services, metrics: ConsoleMe
     for page in PAGES:
         _add_page(parts, page)
     core.app.config.socket_io_js_transports = ["websocket"]  # long polling would post forms
+    core.app.config.quasar_config["loadingBar"] = {"skipHijack": True}  # it has no name that could be read aloud
     ui.run_with(
         app,
         title="Coincide",

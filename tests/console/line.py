@@ -149,7 +149,8 @@ class Line:
         )
         of_sending = self.database.receivers, engine, self.queries, metrics
         self.sending = Sending(*of_sending, deliver_within_s=settings.deliver_within_s, may_be_private=True)
-        access = ComponentAccess("alerting", settings, CollectorRegistry(), publisher=self.keys)
+        self.access_metrics = CollectorRegistry()
+        access = ComponentAccess("alerting", settings, self.access_metrics, publisher=self.keys)
         self.keys.follow_with(access.ring)
         self.hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
         changes = QueryChanges(engine, self.queries, progress, metrics, access.audit, 5.0, settings.queries_max)
@@ -159,7 +160,7 @@ class Line:
         parts = settings, STREAMS, engine, metrics, progress, changes, self.hub, sensors
         alerting = create_alerting(*parts, receivers=self.database.receivers, acts=acts, access=access)
         of_ingest = IngestSettings(require_keys=self.needs_key)
-        ingest_access = ComponentAccess("ingest", of_ingest, CollectorRegistry(), publisher=self.keys)
+        ingest_access = ComponentAccess("ingest", of_ingest, self.access_metrics, publisher=self.keys)
         ingest_access.ring = access.ring
         ingest_access.guard._ring = access.ring
         of_parts = of_ingest, self.registry, LinePublisher(self), IngestMetrics(CollectorRegistry())
@@ -192,6 +193,11 @@ class Line:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10.0)
         self._loop.close()
+
+    def refusals(self, reason: str) -> float:
+        """Return how often ingest and alerting have refused for this reason."""
+        samples = [f"coincide_{each}_requests_refused_total" for each in ("ingest", "alerting")]
+        return sum(self.access_metrics.get_sample_value(each, {"reason": reason}) or 0.0 for each in samples)
 
     def call(self, method: str, component: str, path: str, **options: Any) -> httpx.Response:
         return httpx.request(method, self.url(component) + path, timeout=30.0, **options)

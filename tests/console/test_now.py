@@ -183,14 +183,6 @@ def test_filters_narrow_the_lanes_and_places_order_them(open_page: OpenPage) -> 
     page.wait_for_url(re.compile("area=sn1987a"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone(open_page: OpenPage, scheme: str) -> None:
-    page = open_page(width=380, color_scheme=scheme)
-    until_chart(page, "frames > 0")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 380
-    shoot(page, f"now-phone-{scheme}")
-
-
 def test_nothing_of_a_sensor_is_read_as_markup(open_page: OpenPage, line: Line) -> None:
     hostile = '<img src=x onerror="window.hacked=1">${window.hacked=2}{{window.hacked=3}}'
     at_us = now_us() - 400_000

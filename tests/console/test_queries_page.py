@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.conftest import serious_faults, shoot
+from tests.console.conftest import shoot
 from tests.console.line import Line
 from tests.console.past import running_past
 from tests.integration.service_process import until
@@ -129,17 +129,6 @@ def test_a_query_is_paused_resumed_and_removed(open_page: OpenPage, line: Line) 
     page.get_by_role("button", name="Remove it for good").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
     assert line.call("GET", "alerting", "/v1/queries/gone").status_code == 404
-
-
-@pytest.mark.parametrize("path", ["/queries", "/queries?new=", "/queries?query=sn1987a-all"])
-def test_it_can_be_used_without_a_mouse_by_everybody_and_on_a_phone(open_page: OpenPage, path: str) -> None:
-    for width, theme in ((1280, "light"), (380, "dark")):
-        page = open_page(path, width=width, color_scheme=theme)
-        expect(page.locator("h1")).to_be_visible()
-        page.wait_for_load_state("networkidle")
-        shoot(page, f"queries-{path.partition('?')[2].partition('=')[0] or 'all'}-{theme}")
-        assert serious_faults(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_what_the_audit_trail_is_told(line: Line) -> None:

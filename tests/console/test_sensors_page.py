@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from coincide import Histogram
 from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.common.template_proposals import TemplateForm, TemplateProposal
-from tests.console.conftest import serious_faults, shoot
+from tests.console.conftest import shoot
 from tests.console.line import Line
 from tests.integration.service_process import until
 
@@ -167,14 +167,3 @@ def test_a_stream_is_declared_changed_and_removed(open_page: OpenPage, line: Lin
     expect(streams.get_by_role("alert")).to_contain_text("noise")  # sensors report it
     row.get_by_role("button", name="Remove").click()
     expect(streams.locator("tr", has_text="smell")).to_have_count(0)
-
-
-@pytest.mark.parametrize("path", ["/sensors", "/sensors?new=", "/sensors?sensor=buoy-1"])
-def test_it_can_be_used_by_everybody_and_on_a_phone(open_page: OpenPage, path: str) -> None:
-    for width, theme in ((1280, "light"), (380, "dark")):
-        page = open_page(path, width=width, color_scheme=theme)
-        expect(page.locator("h1")).to_be_visible()
-        page.wait_for_load_state("networkidle")
-        shoot(page, f"sensors-{path.partition('?')[2].partition('=')[0] or 'all'}-{theme}")
-        assert serious_faults(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width

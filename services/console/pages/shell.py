@@ -28,6 +28,13 @@ class Words(TextElement):
         super().__init__(tag=tag, text=text)
 
 
+def figure(words: str, exact: str, tag: str = "span") -> Words:
+    """Show a number as people read it; a pointer that rests on it shows what it is exactly."""
+    made = Words(tag, words).classes("number")
+    made.props["title"] = exact
+    return made
+
+
 @dataclass(frozen=True)
 class ConsolePage:
     """A page: its path, its name in the navigation, and what fills it; `show` may raise `RestError`."""

@@ -9,7 +9,7 @@ from nicegui import ui
 from services.console.drawing.run_charts import curve_options, is_logarithmic
 from services.console.pages.history.run_words import found_by, kind_of, range_of, state_of
 from services.console.pages.number_words import count, counted
-from services.console.pages.shell import Words, copy_button
+from services.console.pages.shell import Words, copy_button, figure
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import CurvePointAnswer, RunAnswer
 from services.console.rest.services import RestError, path_of
@@ -88,7 +88,7 @@ def _table(points: Sequence[CurvePointAnswer]) -> None:
         with ui.element("tbody"):
             for at, each in enumerate(points):
                 with ui.element("tr"):
-                    Words("td", f"{each.threshold:.3g}").classes("number")
+                    figure(f"{each.threshold:.3g}", repr(each.threshold), "td")
                     for values in told.values():
                         _cell(values[at])
 

@@ -13,7 +13,7 @@ from nicegui import ui
 from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.template_words import said_of
-from services.console.pages.shell import Words, button, copy_button
+from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import duration, probability, rate
 from services.console.rest.answers import (
@@ -149,7 +149,6 @@ class Evidence:
         begin_us, end_us = match.earliest_us, match.latest_us
         room_us = max(1, (end_us - begin_us) // 20)
         begin_us, end_us = begin_us - room_us, end_us + room_us
-        labels = [times.clock(begin_us), times.clock((begin_us + end_us) // 2), times.clock(end_us)]
         with ui.element("div").classes("density-rows"):
             with ui.element("div").classes("density-names"):
                 for lane in lanes:
@@ -157,16 +156,15 @@ class Evidence:
             with ui.element("div").classes("density-picture"):
                 draw_densities(match, lanes, begin_us, end_us)
                 with ui.element("div").classes("row spread soft small"):
-                    for label in labels:
-                        Words("span", label).classes("number")
+                    for at_us in (begin_us, (begin_us + end_us) // 2, end_us):
+                        figure(times.clock(at_us), times.exact(at_us))
 
     def _probabilities(self, match: MatchAnswer, judged: list[Judged]) -> None:
         Words("h3", "How probable")
         for each in judged:
             with ui.element("div").classes("meter-line"):
                 Words("span", each.of).classes("meter-name")
-                number = Words("span", probability(each.value)).classes("number")
-                number.props["title"] = repr(each.value)
+                figure(probability(each.value), repr(each.value))
                 with ui.element("div").classes("meter").props("aria-hidden=true"):
                     if each.attainable is not None:
                         ui.element("div").classes("meter-attainable").style(f"width:{each.attainable * 100:.2f}%")

@@ -18,6 +18,20 @@ from services.console.rest.services import RestError, path_of
 SETTLED_S = 0.7  # without a keystroke, before it is explained
 VIEWS = {"form": "Form", "json": "JSON", "sql": "SQL"}
 _LINE_KIND = "code-fault"
+#: The text gets a name for those who listen, can be reached, and has the page's theme, also after the theme's switch.
+_MOUNTED = """(vnode) => {
+    const {component, el} = vnode;
+    const text = el.querySelector(".cm-content");
+    text.tabIndex = 0;
+    text.setAttribute("aria-label", el.getAttribute("aria-label"));
+    const recolour = () => {
+        component.proxy.setTheme(document.body.classList.contains("body--dark") ? "githubDark" : "githubLight");
+        if (!el.isConnected) themes.disconnect();
+    };
+    const themes = new MutationObserver(recolour);
+    themes.observe(document.body, {attributes: true, attributeFilter: ["class"]});
+    recolour();
+}"""
 
 
 class QueryEditor:
@@ -92,11 +106,12 @@ class QueryEditor:
             text,
             on_change=lambda event: take(event.value),
             language=language,  # type: ignore[arg-type]
-            theme="basicDark" if self._viewer.theme == "dark" else "basicLight",
+            theme="githubLight",
             indent="  ",
             line_wrapping=True,
         )
-        code.classes("code").props["aria-label"] = label
+        code.classes("code").props["aria-label"] = f"{label}. Escape, then Tab leads on."
+        code.on("vnodeMounted", js_handler=_MOUNTED)
         return code
 
     def _changed(self) -> None:
