@@ -6,19 +6,21 @@ and the hash is that of the area, so that all rows of an area and a day lie in o
 """
 
 import json
-import os
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from coincide import Histogram
 from coincide.arrays.kinds import Int64Array
 from services.common.settings import SettingsError
 from spark_jobs.archiving.file_names import FileName, counting, files_in
@@ -68,7 +70,7 @@ class Archive:
             raise SettingsError(f"the archive in {path} has version {version}: this job reads version {VERSION}")
         if area_hashes not in (None, made_with):
             raise SettingsError(f"the archive in {path} was made with area_hashes {made_with}, not {area_hashes}")
-        return cls(path, made_with)
+        return cls(path.absolute(), made_with)  # workers have a working folder of their own
 
     @property
     def checkpoint(self) -> Path:
@@ -87,6 +89,23 @@ class Archive:
     def folders(self) -> Iterator[Path]:
         """Yield every folder with files, in order."""
         yield from sorted(self.detections.glob("day=*/area_hash=*"))
+
+    def files(self, first_day: date = date.min, last_day: date = date.max) -> list[Path]:
+        """Return the files that count of these days, both included; the days are those of UTC."""
+        of_days = (each for each in self.folders() if first_day <= date.fromisoformat(day_of(each)) <= last_day)
+        return [folder / file.name for folder in of_days for file in counting_files(folder)]
+
+    def templates(self, ids: Collection[str] | None = None) -> dict[str, Histogram]:
+        """Return templates by the id that rows name, all where no ids are given; SettingsError: one cannot be read.
+
+        A template is written before the first row that names it. So read the list of files first, then the templates.
+        """
+        if ids is None:
+            ids = [path.stem for path in self._templates.glob("t-*.json")]
+        try:
+            return {id_: Histogram.from_json(json.loads(self._template(id_).read_text())) for id_ in sorted(ids)}
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"a template of the archive cannot be read: {error}") from None
 
     def hash_of(self, area: str) -> int:
         """Return the hash of an area.
@@ -110,11 +129,17 @@ class Archive:
 
     def write_templates(self, templates: Mapping[str, Mapping[str, object]]) -> None:
         """Write the templates that are not there yet: an id is the hash of the content, so nobody can disagree."""
-        folder = self.path / "templates"
-        folder.mkdir(parents=True, exist_ok=True)
+        self._templates.mkdir(parents=True, exist_ok=True)
         for id_, content in templates.items():
-            if not (folder / f"{id_}.json").exists():
-                write_whole(folder / f"{id_}.json", json.dumps(content).encode())
+            if not self._template(id_).exists():
+                write_whole(self._template(id_), json.dumps(content).encode())
+
+    @property
+    def _templates(self) -> Path:
+        return self.path / "templates"
+
+    def _template(self, id_: str) -> Path:
+        return self._templates / f"{id_}.json"
 
     def _places(self, rows: pa.Table) -> tuple[Int64Array, Int64Array]:
         """Return the day and the hash of each row."""
@@ -160,9 +185,21 @@ def write_rows(path: Path, rows: pa.Table) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file under its name only when it is complete; several may write the same at once."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    with written_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that has its name only once the block has ended well; several may write the same at once."""
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex}{UNFINISHED}")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from coincide.errors import HistogramError
 from coincide.learning import SensorStream
 from coincide.templates.histogram import Histogram, histogram_of_form
 from services.common.settings import SettingsError, read_yaml
-from spark_jobs.archiving.folders import Archive, counting_files, is_archive
+from spark_jobs.archiving.folders import Archive, is_archive
 from spark_jobs.calibrating.tasks import DETECTION
 
 LABELS = ("area", "sensor", "stream", "model")
@@ -64,11 +64,10 @@ def _read(spark: SparkSession, path: str) -> DataFrame:
 
 def _read_archive(spark: SparkSession, path: str) -> DataFrame:
     """Read what the archive job wrote: of files that a merge has left behind, those that count."""
-    folders = Archive.opened(Path(path)).folders()
-    files = [str(folder / file.name) for folder in folders for file in counting_files(folder)]
+    files = Archive.opened(Path(path)).files()
     if not files:
         raise SettingsError(f"{path}: the archive has no detections yet")
-    return spark.read.parquet(*files).withColumnRenamed("sensor_id", "sensor")
+    return spark.read.parquet(*map(str, files)).withColumnRenamed("sensor_id", "sensor")
 
 
 def _time_of(frame: DataFrame, path: str) -> Column:

@@ -1,5 +1,6 @@
 """Files of the archive: which count by their names, where rows lie, and what a crash at any step leaves to be read."""
 
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coincide import Histogram
 from services.common.settings import SettingsError
 from spark_jobs.archiving.file_names import batch_file, counting, files_in, merged_file
 from spark_jobs.archiving.folders import Archive, counting_files, sweep, write_rows
@@ -87,6 +89,32 @@ def test_an_archive_keeps_its_number_of_hashes(tmp_path: Path) -> None:
     assert Archive.opened(tmp_path).area_hashes == 4
     with pytest.raises(SettingsError, match="made with area_hashes 4, not 8"):
         Archive.opened(tmp_path, 8)
+
+
+def test_the_files_of_some_days_are_those_that_count(tmp_path: Path) -> None:
+    archive = Archive.opened(tmp_path, 2)
+    for batch, day in enumerate((0, 0, 1, 2)):
+        archive.write(rows(range(batch, batch + 1), day=day), batch_file(batch, 0, 0))
+    folder = archive.folder(0, archive.hash_of("bay"))
+    write_rows(folder / merged_file(0, 2), rows(range(2)))  # a crash left the files that it replaces
+    found = archive.files()
+    assert [path.name for path in found] == [merged_file(0, 2), batch_file(2, 0, 0), batch_file(3, 0, 0)]
+    assert all(path.is_file() for path in found)
+    assert archive.files(date(1970, 1, 2), date(1970, 1, 2)) == found[1:2]
+    assert archive.files(last_day=date(1970, 1, 2)) == found[:2]
+    assert archive.files(date(1970, 1, 4)) == []
+
+
+def test_templates_are_read_again(tmp_path: Path) -> None:
+    archive = Archive.opened(tmp_path, 2)
+    assert archive.templates() == {}
+    written = {each.id: each for each in (Histogram.normal(sigma_s=0.3, buckets=5), Histogram.uniform(0, 1))}
+    archive.write_templates({id_: each.to_json() for id_, each in written.items()})
+    assert archive.templates() == written
+    [one, _] = written
+    assert archive.templates([one]) == {one: written[one]}
+    with pytest.raises(SettingsError, match="a template of the archive cannot be read"):
+        archive.templates(["t-none"])
 
 
 def filled(folder: Path, batches: range) -> None:
