@@ -53,6 +53,8 @@ def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     query = _query_in(Path(given.query)) if is_file else _query_named(given.query, settings)
     if given.archive is not None:
         settings = settings.model_copy(update={"archive_path": given.archive})
+    if given.master is not None:
+        settings = settings.model_copy(update={"master": given.master})
     source = given.source or usual_source(settings, as_live=given.as_live)
     asked = (parsed_time(given.from_), parsed_time(given.to), source, given.as_live)
     follows = given.as_live and not is_file
@@ -186,6 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     warm_up = "with --as-live: begin so long before T; by default where the topic begins"
     run.add_argument("--warm-up", type=float, metavar="S", help=warm_up)
     run.add_argument("--archive", type=Path, metavar="DIR", help="the archive; wins over the setting archive_path")
+    run.add_argument("--master", metavar="URL", help="the Spark master that does it; wins over the setting master")
     run.add_argument("--out", type=Path, metavar="DIR", help="folder of the results (runs_path and the run's id)")
     other = commands.add_parser("compare", help="tell which matches of a run are added, gone and changed")
     other.add_argument("run", metavar="RUN", help="id or folder of a run")

@@ -12,8 +12,8 @@ from spark_jobs.core.limits import Limits
 MOST_SHARDS = 256
 
 
-class SparkSettings(ComponentSettings):
-    """What every job on Spark has: topics, a master, and how long it waits for what."""
+class SessionSettings(ComponentSettings):
+    """What a session of Spark needs, and how long it waits for what."""
 
     APP: ClassVar[str]
 
@@ -25,16 +25,32 @@ class SparkSettings(ComponentSettings):
         "writes one. Java does without one that does not fit.",
     )
 
-    master: str = Field(
-        "local[2]", description="Spark master: local[N], spark://host:port or another that Spark knows."
-    )
+    master: str | None = None
     driver_host: str = Field("127.0.0.1", description="Address of the driver that its workers call.")
     driver_bind_address: str = Field("127.0.0.1", description="Address on which the driver listens.")
     driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="Heap of the driver's Java process.")
     spark_conf: dict[str, str] = Field(
         default_factory=dict, description="Further Spark properties, set last (executor memory, cores, ...)."
     )
+    stop_timeout_s: float = Field(10.0, gt=0, description="How long Spark may take to end its work on SIGTERM.")
+    kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
 
+    @property
+    def tasks(self) -> int | None:
+        """How many tasks run at once at most; None: as many as the master has cores."""
+        return None
+
+    def topic(self, name: str) -> str:
+        """Return the full name of a topic: detections, queries, matches, episodes, and all others that are declared."""
+        return self.topic_prefix + name
+
+
+class SparkSettings(SessionSettings):
+    """What every streaming job on Spark has beside its session."""
+
+    master: str = Field(
+        "local[2]", description="Spark master: local[N], spark://host:port or another that Spark knows."
+    )
     max_offsets_per_trigger: int = Field(
         2_000, ge=1, description="Most records taken from one topic into one micro-batch; bounds a backlog."
     )
@@ -44,10 +60,6 @@ class SparkSettings(ComponentSettings):
     lock_wait_s: float = Field(
         15.0, ge=0, description="How long to wait for the lock of a job that was just killed on the same checkpoint."
     )
-    stop_timeout_s: float = Field(
-        10.0, gt=0, description="How long the running micro-batch may take to end on SIGTERM."
-    )
-    kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
     stale_after_s: float = Field(
         60.0, gt=0, description="Not ready when the query has shown no sign of life for so long."
     )
@@ -56,10 +68,6 @@ class SparkSettings(ComponentSettings):
     def tasks(self) -> int:
         """How many tasks run at once at most."""
         return 1
-
-    def topic(self, name: str) -> str:
-        """Return the full name of a topic: detections, queries, matches, episodes, and all others that are declared."""
-        return self.topic_prefix + name
 
 
 class FusionSettings(SparkSettings):
@@ -154,13 +162,18 @@ class ArchiveSettings(SparkSettings):
     )
 
 
-class HistorySettings(ComponentSettings):
+class HistorySettings(SessionSettings):
     """Everything about runs over history that may differ between two places where they are done."""
 
     PREFIX: ClassVar[str] = "COINCIDE_HISTORY_"
+    APP: ClassVar[str] = "coincide-history"
 
     port: Port = 8050
-    topic_prefix: str = Field("coincide.", description="What every topic's name begins with.")
+    master: str | None = Field(
+        None,
+        description="Spark master that does complete runs which take longer than two seconds, such as "
+        "spark://host:port; null: `processes` of this machine do.",
+    )
     fusion_config: Path = Field(
         Path("config/fusion.yaml"), description="The fusion job's settings: a run as live has its limits."
     )
@@ -182,11 +195,7 @@ class HistorySettings(ComponentSettings):
         2,
         ge=1,
         le=64,
-        description="Processes in which a complete run works at most; each has its detections in memory.",
+        description="Processes in which a complete run without a master works at most; each has its detections in "
+        "memory.",
     )
     runs_kept: int = Field(100, ge=1, description="Most runs that `serve` keeps; beyond it the oldest are deleted.")
-    kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
-
-    def topic(self, name: str) -> str:
-        """Return the full name of a topic: detections, queries, matches."""
-        return self.topic_prefix + name

@@ -12,11 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from services.common.settings import SettingsError
-from spark_jobs.settings import SparkSettings
+from spark_jobs.settings import SessionSettings
 
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -55,12 +56,15 @@ FIXED_PROPERTIES = {
     "spark.log.level": "WARN",
 }
 
+# One partition of the shuffle for each shard of fusion: a state store each, and no empty tasks.
+PROPERTIES_OF_TASKS = ("spark.sql.shuffle.partitions", "spark.cores.max")
+
 
 class SessionError(Exception):
-    """Spark cannot be started, or its Java process died; only a new process can go on."""
+    """Spark cannot be started, or its Java process died."""
 
 
-def create_session(settings: SparkSettings) -> SparkSession:
+def create_session(settings: SessionSettings) -> SparkSession:
     """Return the one Spark session of this process; a Java process starts with it.
 
     SettingsError: the folder of the connector's jars has none. SessionError: no Java, or the cluster does not answer.
@@ -68,6 +72,7 @@ def create_session(settings: SparkSettings) -> SparkSession:
     # Workers must run this very interpreter, not the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", settings.driver_bind_address)  # else it looks the host's name up, and warns
+    assert settings.master is not None  # noqa: S101 - who has none needs no session
     builder = SparkSession.Builder().appName(settings.APP).master(settings.master)
     for name, value in spark_properties(settings).items():
         builder = builder.config(name, value)
@@ -107,15 +112,18 @@ def end_session(spark: SparkSession, timeout_s: float) -> None:
         java.wait()
     finally:
         killer.cancel()
+        if gateway is not None:
+            with suppress(Py4JError, OSError):
+                gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None  # a session that this process begins later has its own Java
 
 
-def spark_properties(settings: SparkSettings) -> dict[str, str]:
+def spark_properties(settings: SessionSettings) -> dict[str, str]:
     """Return every Spark property of the job, ``settings.spark_conf`` last."""
+    tasks = {} if settings.tasks is None else dict.fromkeys(PROPERTIES_OF_TASKS, str(settings.tasks))
     return {
         **FIXED_PROPERTIES,
-        # One partition of the shuffle for each shard of fusion: a state store each, and no empty tasks.
-        "spark.sql.shuffle.partitions": str(settings.tasks),
-        "spark.cores.max": str(settings.tasks),
+        **tasks,
         "spark.sql.streaming.stopTimeout": f"{round(settings.stop_timeout_s * 1_000)}ms",
         "spark.driver.host": settings.driver_host,
         "spark.driver.bindAddress": settings.driver_bind_address,
@@ -131,7 +139,7 @@ def _driver_options(class_archive: Path | None) -> str:
     return DRIVER_OPTIONS if class_archive is None else f"{DRIVER_OPTIONS} -XX:SharedArchiveFile={class_archive}"
 
 
-def local_files(settings: SparkSettings) -> dict[str, str]:
+def local_files(settings: SessionSettings) -> dict[str, str]:
     """Return the properties by which a job on one machine writes files without starting a process for each.
 
     Without its native library, which pyspark has not, Hadoop runs `chmod` for every file that it creates: six times a
@@ -139,7 +147,7 @@ def local_files(settings: SparkSettings) -> dict[str, str]:
     beginning. The workers of a cluster have no such path, so there is none of it on a cluster.
     """
     jars = sorted(settings.jars_path.absolute().glob("hadoop-bare-naked-local-fs-*.jar"))
-    if not jars or not settings.master.startswith("local"):
+    if not jars or not (settings.master or "").startswith("local"):
         return {}
     return {
         "spark.driver.extraClassPath": str(jars[-1]),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +18,7 @@ from coincide import Histogram
 from coincide.arrays.kinds import BoolArray, IndexArray
 from coincide.chunks.key_ranges import Key, KeyRange, RowGroup, key_ranges
 from spark_jobs.archiving.file_names import FileName, batch_file
-from spark_jobs.archiving.folders import DAY_US, Archive, counting_files
+from spark_jobs.archiving.folders import DAY_US, Archive, counting_files, is_archive
 from spark_jobs.archiving.frame_rows import ROW_SCHEMA, FrameRows
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.request import RunError
@@ -28,7 +30,10 @@ Progress = Callable[[float], None]
 ReachOf = Callable[[Mapping[str, Sequence[Histogram]]], int]
 """Returns how far members of a match may lie apart, given the templates of each stream."""
 
+T = TypeVar("T")
+
 CHUNK_ROWS = 400_000
+TRIES = 3  # where files are just being merged
 ROWS_OF_TOPIC = 200_000  # that become one file
 
 
@@ -57,76 +62,82 @@ class RowChunk:
     templates: Mapping[str, Histogram]
 
 
-@dataclass(frozen=True, eq=False)
-class HashChunks:
-    """The wanted rows of all areas of one hash, in chunks; no match has members in two hashes.
-
-    `places` says where the row groups are that the ranges name: the file, and which of its groups. Reading raises
-    FileNotFoundError where a merged file has taken the place of others since: begin again.
-    """
+@dataclass(frozen=True)
+class HashRows:
+    """The wanted rows of all areas of one hash; no match has members in two hashes."""
 
     archive: Archive
+    area_hash: int
     wanted: Wanted
-    ranges: Sequence[KeyRange]
-    places: Sequence[tuple[str, int]]
 
-    @classmethod
-    def of(cls, archive: Archive, area_hash: int, wanted: Wanted, reach_of: ReachOf, *, looks_back: bool) -> HashChunks:
-        """Cut the rows of a hash so that each chunk sees as far beyond its ends as its matches may reach."""
-        files = (archive.folder(day, area_hash) / file.name for day, file in _counting(archive, area_hash, wanted))
-        groups, places = _in_stretches([[*_row_groups(file, wanted)] for file in files])
-        uncut = cls(archive, wanted, (), places)
-        if not groups:
-            return uncut
-        reach_us = reach_of(uncut._templates(groups))
-        return replace(uncut, ranges=list(key_ranges(groups, reach_us, CHUNK_ROWS, looks_back=looks_back)))
+    def cut(self, reach_of: ReachOf, chunk_rows: int, *, looks_back: bool) -> list[KeyRange]:
+        """Cut them into chunks, each of which sees as far beyond its ends as its matches may reach."""
+        return _in_spite_of_merging(lambda: self._cut(reach_of, chunk_rows, looks_back))
 
     def read(self, keys: KeyRange) -> RowChunk:
-        """Read a chunk."""
+        """Read a chunk; where a merged file has taken the place of others since, its rows are found again."""
+        try:
+            return self._chunk(keys)
+        except FileNotFoundError:
+            return _in_spite_of_merging(lambda: self._chunk(self._placed_again(keys)))
+
+    def _cut(self, reach_of: ReachOf, chunk_rows: int, looks_back: bool) -> list[KeyRange]:
+        if not is_archive(self.archive.path):
+            raise RunError(f"{self.archive.path} is no archive here: on a cluster, every worker has to see it there")
+        groups, places = _in_stretches(self._groups(), chunk_rows)
+        if not groups:
+            return []
+        ranges = key_ranges(groups, reach_of(self._templates(places)), chunk_rows, looks_back=looks_back)
+        return [replace(keys, own=_placed(keys.own, places), beside=_placed(keys.beside, places)) for keys in ranges]
+
+    def _groups(self) -> list[list[RowGroup]]:
+        """Return the row groups of each file that counts, as far as they may have rows of the range."""
+        files = (self.archive.folder(day, self.area_hash) / file.name for day, file in self._counting())
+        return [[*_row_groups(file, self.wanted)] for file in files]
+
+    def _counting(self) -> Iterator[tuple[int, FileName]]:
+        for day in range(self.wanted.from_us // DAY_US, (self.wanted.to_us - 1) // DAY_US + 1):
+            yield from ((day, file) for file in counting_files(self.archive.folder(day, self.area_hash)))
+
+    def _placed_again(self, keys: KeyRange) -> KeyRange:
+        groups = chain.from_iterable(self._groups())
+        return replace(keys, own=tuple(group for group in groups if keys.may_see(group)), beside=())
+
+    def _chunk(self, keys: KeyRange) -> RowChunk:
+        """Return what the chunk sees; its own are the rows between its keys and within the time of its files."""
         if keys.rows > self.wanted.most:
             raise RunError(
                 f"{keys.rows} detections would be in memory at once, more than {self.wanted.most} (max_detections): "
                 "the files of that day are not merged yet, or the query's windows are too long"
             )
-        own, beside = (self._seen(groups, keys) for groups in (keys.own, keys.beside))
-        rows = pa.concat_tables([own, beside])
-        is_own = _between(rows, keys.first, keys.end)
-        is_own[len(own) :] = False
-        return RowChunk(rows, is_own, archived_templates(self.archive, rows["template"].unique().to_pylist()))
+        rows = self._seen(keys)
+        at_us = rows["detected_at_us"].to_numpy()
+        is_own = _between(rows, keys.first, keys.end) & (at_us >= keys.first_us) & (at_us <= keys.last_us)
+        return RowChunk(rows, is_own, self.archive.templates(rows["template"].unique().to_pylist()))
 
-    def _templates(self, groups: Sequence[RowGroup]) -> Mapping[str, Sequence[Histogram]]:
-        """Return the templates that each wanted stream has in some groups."""
-        named = self._read(groups, ["stream", "template"]).group_by(["stream", "template"]).aggregate([])
-        ids: dict[str, list[str]] = {stream: [] for stream in self.wanted.streams}
-        for stream, id_ in zip(named["stream"].to_pylist(), named["template"].to_pylist(), strict=True):
-            if stream in ids:
-                ids[stream].append(id_)
-        known = archived_templates(self.archive, {id_ for each in ids.values() for id_ in each})
-        return {stream: [known[id_] for id_ in each] for stream, each in ids.items()}
-
-    def _seen(self, groups: Sequence[RowGroup], keys: KeyRange) -> pa.Table:
-        """Return the wanted rows of some groups that the chunk sees."""
-        rows = self._read(groups, ROW_SCHEMA.names)
+    def _seen(self, keys: KeyRange) -> pa.Table:
+        """Return the wanted rows that a chunk sees."""
+        parts = [
+            file.read_row_groups(numbers, ROW_SCHEMA.names) for file, numbers in _opened((*keys.own, *keys.beside))
+        ]
+        rows = pa.concat_tables([part.select(ROW_SCHEMA.names) for part in parts] or [ROW_SCHEMA.empty_table()])
         rows = rows.filter(self.wanted.mask(rows)).cast(ROW_SCHEMA)
         is_seen, at_us = _between(rows, *keys.seen), rows["detected_at_us"].to_numpy()
         is_seen &= (at_us >= keys.first_us - keys.back_us) & (at_us <= keys.last_us + keys.reach_us)
         return rows if is_seen.all() else rows.filter(pa.array(is_seen))
 
-    def _read(self, groups: Sequence[RowGroup], names: Sequence[str]) -> pa.Table:
-        by_file: dict[str, list[int]] = {}
-        for path, number in (self.places[group.number] for group in groups):
-            by_file.setdefault(path, []).append(number)
-        parts = [pq.ParquetFile(path).read_row_groups(numbers, list(names)) for path, numbers in by_file.items()]
-        empty = pa.schema([ROW_SCHEMA.field(name) for name in names]).empty_table()
-        return pa.concat_tables([part.select(names) for part in parts]) if parts else empty
-
-
-def archived_templates(archive: Archive, ids: Collection[str]) -> dict[str, Histogram]:
-    """Return templates of the archive by id."""
-    try:
-        return {id_: Histogram.from_json(json.loads(_template_path(archive, id_).read_text())) for id_ in sorted(ids)}
-    except (OSError, ValueError) as error:
-        raise RunError(f"a template of the archive cannot be read: {error}") from None
+    def _templates(self, groups: Sequence[RowGroup]) -> Mapping[str, Sequence[Histogram]]:
+        """Return the templates that each wanted stream has in some groups, which are read one at a time."""
+        named = {
+            (row["stream"], row["template"])
+            for file, numbers in _opened(groups, dictionaries=["stream", "template"])
+            for number in numbers
+            for row in _distinct(file.read_row_group(number, ["stream", "template"]))
+        }
+        known = self.archive.templates({id_ for stream, id_ in named if stream in self.wanted.streams})
+        return {
+            wanted: [known[id_] for stream, id_ in sorted(named) if stream == wanted] for wanted in self.wanted.streams
+        }
 
 
 def copy_topic(frames: TopicRecords, wanted: Wanted, archive: Archive, progress: Progress) -> None:
@@ -149,9 +160,27 @@ def _write(archive: Archive, frames: FrameRows, wanted: Wanted, written: int) ->
     archive.write(rows.filter(wanted.mask(rows)), batch_file(written, 0, 0))
 
 
-def _counting(archive: Archive, area_hash: int, wanted: Wanted) -> Iterator[tuple[int, FileName]]:
-    for day in range(wanted.from_us // DAY_US, (wanted.to_us - 1) // DAY_US + 1):
-        yield from ((day, file) for file in counting_files(archive.folder(day, area_hash)))
+def _in_spite_of_merging(read: Callable[[], T]) -> T:
+    """Read, and begin again where files that it has found are merged before it opens them."""
+    for _ in range(TRIES - 1):
+        with suppress(FileNotFoundError):
+            return read()
+    return read()
+
+
+def _opened(groups: Sequence[RowGroup], dictionaries: Sequence[str] = ()) -> Iterator[tuple[pq.ParquetFile, list[int]]]:
+    """Yield each file, and which of its groups are among these."""
+    by_file: dict[str, list[int]] = {}
+    for group in groups:
+        by_file.setdefault(group.file, []).append(group.number)
+    for path, numbers in by_file.items():
+        with pq.ParquetFile(path, read_dictionary=list(dictionaries)) as file:
+            yield file, numbers
+
+
+def _distinct(rows: pa.Table) -> list[dict[str, str]]:
+    distinct: list[dict[str, str]] = rows.group_by(rows.column_names).aggregate([]).to_pylist()
+    return distinct
 
 
 def _row_groups(path: Path, wanted: Wanted) -> Iterator[RowGroup]:
@@ -167,19 +196,23 @@ def _row_groups(path: Path, wanted: Wanted) -> Iterator[RowGroup]:
             yield RowGroup(str(path), number, group.num_rows, areas.min, areas.max, times.min, times.max)
 
 
-def _in_stretches(files: Sequence[Sequence[RowGroup]]) -> tuple[list[RowGroup], list[tuple[str, int]]]:
+def _in_stretches(files: Sequence[Sequence[RowGroup]], chunk_rows: int) -> tuple[list[RowGroup], list[RowGroup]]:
     """Let small files that follow one another count as one, so that no chunk is smaller than need be.
 
-    Return the groups, named by their stretch and by their position in the list of places, and that list.
+    Return the groups, named by their stretch and by their position in the second list, which has them as they are.
     """
-    groups, places, rows = list[RowGroup](), list[tuple[str, int]](), CHUNK_ROWS
+    groups, places, rows = list[RowGroup](), list[RowGroup](), chunk_rows
     for of_file in sorted((each for each in files if each), key=lambda each: min(group.first_us for group in each)):
         more = sum(group.rows for group in of_file)
-        stretch, rows = (of_file[0].file, more) if rows + more > CHUNK_ROWS else (groups[-1].file, rows + more)
+        stretch, rows = (of_file[0].file, more) if rows + more > chunk_rows else (groups[-1].file, rows + more)
         for group in of_file:
             groups.append(group._replace(file=stretch, number=len(places)))
-            places.append((group.file, group.number))
+            places.append(group)
     return groups, places
+
+
+def _placed(groups: Sequence[RowGroup], places: Sequence[RowGroup]) -> tuple[RowGroup, ...]:
+    return tuple(places[group.number] for group in groups)
 
 
 def _between(rows: pa.Table, first: Key, end: Key | None) -> BoolArray:
@@ -196,7 +229,3 @@ def _between(rows: pa.Table, first: Key, end: Key | None) -> BoolArray:
 def _compared(names: Sequence[str], area: str) -> IndexArray:
     """Return -1, 0 or 1 for names that go before an area, are it, or go after it."""
     return np.array([(name > area) - (name < area) for name in names], np.intp)
-
-
-def _template_path(archive: Archive, id_: str) -> Path:
-    return archive.path / "templates" / f"{id_}.json"

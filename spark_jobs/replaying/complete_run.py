@@ -1,44 +1,50 @@
-"""A complete run: the answer of the archive, hash by hash and chunk by chunk, so that no history is too long."""
+"""A complete run: the answer of the archive, chunk by chunk, so that no history is too long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from coincide import Stream
+from coincide.chunks.key_ranges import KeyRange
 from spark_jobs.archiving.folders import Archive
-from spark_jobs.replaying.archive_rows import Wanted, copy_topic
-from spark_jobs.replaying.expected_by_chance import chance_matches
-from spark_jobs.replaying.hash_answers import (
-    HashAnswer,
-    HashTask,
-    Question,
-    answered,
+from spark_jobs.replaying.archive_rows import CHUNK_ROWS, HashRows, Wanted, copy_topic
+from spark_jobs.replaying.chunk_answers import (
+    ChunkAnswer,
+    ChunkTask,
+    CutTask,
     refuse_more_counted,
     refuse_more_matches,
 )
+from spark_jobs.replaying.expected_by_chance import chance_matches
 from spark_jobs.replaying.match_curves import (
     MatchFigures,
 )
+from spark_jobs.replaying.question import GRID_POINTS, Question
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import MATCHES, Reporter
+from spark_jobs.replaying.spark_staff import SparkStaff
+from spark_jobs.replaying.staff import Others, Processes, Staff
 from spark_jobs.replaying.topic_records import opened_topic
 from spark_jobs.settings import HistorySettings
 
 COPYING = 0.4  # share of a run over the topic that goes by until its rows are an archive
+CUTTING = 0.1  # share of the rest, until it is cut into chunks
 HASHES_OF_TOPIC = 16
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class CompleteRun:
-    """One run over all hashes of the archive, or of the topic, which becomes an archive for so long."""
+    """One run over the archive, or over the topic, which becomes an archive for so long."""
 
     request: RunRequest
     settings: HistorySettings
@@ -47,19 +53,41 @@ class CompleteRun:
 
     def figures(self) -> dict[str, Any]:
         """Write the matches, and return what the summary says."""
-        question, folder = Question.of(self.request), self.reporter.folder
-        with self._archive() as (archive, begun), TemporaryDirectory(dir=folder.path, prefix=".parts-") as parts:
-            tasks = [self._task(archive, each, question, Path(parts)) for each in range(archive.area_hashes)]
-            answers: list[HashAnswer] = []
-            for answer in answered(tasks, self.settings.processes, partial(self._told, begun)):
-                answers.append(answer)
-                written = sum(each.matches for each in answers) if self.request.keeps_matches else 0
-                for columns in zip(*(each.figures for each in answers), strict=True):
-                    refuse_more_counted(chain.from_iterable(columns), self.settings.max_counted)
-                refuse_more_matches(written, self.settings.max_matches)
+        question = Question.of(self.request)
+        with self._archive() as (archive, begun), self._parts() as parts, Staff(self._others(Path(parts))) as staff:
+            cuts = [CutTask(self._rows(archive, each), question, CHUNK_ROWS) for each in range(archive.area_hashes)]
+            cut_until = begun + (1 - begun) * CUTTING
+            ranges = _in_order(staff.answers(cuts, partial(self._told, begun, cut_until)))
+            tasks = [
+                self._task(cut.rows, keys, question, Path(parts) / f"{cut.rows.area_hash:04d}-{nth:06d}.ndjson")
+                for cut, of_hash in zip(cuts, ranges, strict=True)
+                for nth, keys in enumerate(of_hash)
+            ]
+            answers = _in_order(self._bounded(staff.answers(tasks, partial(self._told, cut_until, 1.0))))
             if self.request.keeps_matches:
                 self._join_lines(tasks)
         return self._summed(question, answers)
+
+    def _parts(self) -> TemporaryDirectory[str]:
+        """Return the folder of what tasks write; one that a cluster still has in hand may write while it goes."""
+        folder = self.reporter.folder.path.absolute()
+        return TemporaryDirectory(dir=folder, prefix=".parts-", ignore_cleanup_errors=True)
+
+    def _others(self, parts: Path) -> Callable[[], AbstractContextManager[Others]] | None:
+        if self.settings.master is not None:
+            return partial(SparkStaff, self.settings, parts)
+        return partial(Processes, self.settings.processes) if self.settings.processes > 1 else None
+
+    def _bounded(self, answers: Iterable[tuple[int, ChunkAnswer]]) -> Iterator[tuple[int, ChunkAnswer]]:
+        """Let answers pass until there are more matches than may be written or counted."""
+        written, counted = 0, [0] * GRID_POINTS
+        for nth, answer in answers:
+            written += answer.matches if self.request.keeps_matches else 0
+            refuse_more_matches(written, self.settings.max_matches)
+            for at, columns in enumerate(answer.figures):
+                counted[at] += sum(len(each.reached) for each in columns)
+                refuse_more_counted(counted[at], self.settings.max_counted)
+            yield nth, answer
 
     @contextmanager
     def _archive(self) -> Iterator[tuple[Archive, float]]:
@@ -75,25 +103,28 @@ class CompleteRun:
                 copy_topic(frames, self._wanted(), archive, lambda share: self.reporter.progress(COPYING * share))
             yield archive, COPYING
 
-    def _task(self, archive: Archive, area_hash: int, question: Question, parts: Path) -> HashTask:
-        lines = parts / f"{area_hash:04d}.ndjson" if self.request.keeps_matches else None
+    def _rows(self, archive: Archive, area_hash: int) -> HashRows:
+        return HashRows(archive, area_hash, self._wanted())
+
+    def _task(self, rows: HashRows, keys: KeyRange, question: Question, lines: Path) -> ChunkTask:
+        kept = lines if self.request.keeps_matches else None
         most = self.settings.max_matches, self.settings.max_counted
-        return HashTask(archive, area_hash, self._wanted(), question, self.streams, lines, *most)
+        return ChunkTask(rows, keys, question, self.streams, kept, *most)
 
     def _wanted(self) -> Wanted:
         request = self.request
         return Wanted(frozenset(request.query.streams), request.from_us, request.to_us, self.settings.max_detections)
 
-    def _told(self, begun: float, share: float) -> None:
-        self.reporter.progress(begun + (1 - begun) * share)
+    def _told(self, begun: float, end: float, share: float) -> None:
+        self.reporter.progress(begun + (end - begun) * share)
 
-    def _join_lines(self, tasks: Sequence[HashTask]) -> None:
+    def _join_lines(self, tasks: Sequence[ChunkTask]) -> None:
         with self.reporter.folder.writing(MATCHES) as out:
             for lines in (task.lines for task in tasks if task.lines is not None):
                 with lines.open("rb") as part:
                     copyfileobj(part, out)
 
-    def _summed(self, question: Question, answers: Sequence[HashAnswer]) -> dict[str, Any]:
+    def _summed(self, question: Question, answers: Sequence[ChunkAnswer]) -> dict[str, Any]:
         """Return what the answers of all hashes say together."""
         query, figures = question.query, [MatchFigures(question.query.coalesce) for _ in question.thresholds]
         for answer in answers:
@@ -103,10 +134,14 @@ class CompleteRun:
         told = question.curve(figures)
         span_s = (self.request.to_us - self.request.from_us) / 1e6
         templates = {id_: template for answer in answers for id_, template in answer.templates.items()}
-        counts = [each for answer in answers for each in answer.counts]
+        counts = [answer.counts for answer in answers]
         thresholds = [point["threshold"] for point in told["curve"]]
         chance = chance_matches(query, counts, templates, thresholds, span_s)
         for point in told["curve"]:
             point.update(chance[point["threshold"]].to_json() if point["threshold"] in chance else {})
         totals = {name: sum(getattr(answer, name) for answer in answers) for name in ("detections", "matches")}
         return {**totals, **told}
+
+
+def _in_order(answers: Iterable[tuple[int, T]]) -> list[T]:
+    return [answer for _, answer in sorted(answers, key=itemgetter(0))]

@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram
 from coincide.queries import EpisodeRule, Query
-from spark_jobs.archiving.folders import Archive
 from spark_jobs.episodes.episode_records import GroupKey, part_of
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
-from spark_jobs.replaying.archive_rows import archived_templates
 from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
 from spark_jobs.replaying.match_curves import (
     MatchColumns,
@@ -168,12 +165,3 @@ def test_a_time_without_an_offset_is_refused(text: str) -> None:
 def test_a_time_is_read_to_the_microsecond() -> None:
     assert parsed_time("2026-11-22T10:30:00.000001+01:00") == parsed_time("2026-11-22T09:30:00.000001Z")
     assert parsed_time("1970-01-01T00:00:00.000007Z") == 7
-
-
-def test_templates_are_read_again(tmp_path: Any) -> None:
-    archive = Archive.opened(tmp_path, 2)
-    histogram = Histogram.normal(sigma_s=0.3, buckets=5)
-    archive.write_templates({histogram.id: histogram.to_json()})
-    assert archived_templates(archive, [histogram.id])[histogram.id] == histogram
-    with pytest.raises(RunError, match="a template of the archive cannot be read"):
-        archived_templates(archive, ["t-none"])

@@ -16,7 +16,7 @@ from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, write_rows
 from spark_jobs.archiving.merging import merge_folders
 from spark_jobs.history import main, usual_source
-from spark_jobs.replaying.archive_rows import HashChunks, Wanted
+from spark_jobs.replaying.archive_rows import HashRows, Wanted
 from spark_jobs.replaying.complete_answer import complete_matches, reach_us
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
@@ -118,7 +118,7 @@ def test_cut_into_small_chunks_it_says_the_same(
     run = run_of(archive, query, to_us=55_000_000, min_threshold=None if query is TWO_EDGES else 0.05)
     whole, matches = run.execute(), sorted(map(str, written(run)))
     assert merge_folders(archive, 9, "2000-01-01", merge_from=1) > 0
-    monkeypatch.setattr("spark_jobs.replaying.archive_rows.CHUNK_ROWS", 15)
+    monkeypatch.setattr("spark_jobs.replaying.complete_run.CHUNK_ROWS", 15)
     monkeypatch.setattr("spark_jobs.archiving.folders.ROWS_IN_GROUP", 10)
     for path in archive.path.glob("detections/*/*/*.parquet"):
         write_rows(path, pq.ParquetFile(path).read())
@@ -137,7 +137,7 @@ def chunks_of(archive: Archive, request: RunRequest, area_hash: int) -> Sequence
     query: Any = request.query
     wanted = Wanted(frozenset(query.streams), request.from_us, request.to_us, 10**6)
     reach = partial(reach_us, query)
-    return HashChunks.of(archive, area_hash, wanted, reach, looks_back=query.at_least is not None).ranges
+    return HashRows(archive, area_hash, wanted).cut(reach, 15, looks_back=query.at_least is not None)
 
 
 def test_the_curve_of_sets_has_a_few_points_each_a_run_of_its_own(archive: Archive) -> None:
@@ -157,7 +157,7 @@ def test_the_curve_of_sets_has_a_few_points_each_a_run_of_its_own(archive: Archi
 def test_several_processes_say_what_one_says(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(archive, min_threshold=0.1, processes=2)
     alone, matches = run.execute(), (run.reporter.folder.path / "matches.ndjson").read_bytes()
-    monkeypatch.setattr("spark_jobs.replaying.hash_answers.ALONE_S", 0.0)
+    monkeypatch.setattr("spark_jobs.replaying.staff.ALONE_S", -1.0)
     assert told(run.execute()) == told(alone)
     assert (run.reporter.folder.path / "matches.ndjson").read_bytes() == matches
     refused = run_of(archive, min_threshold=0.1, processes=2, max_counted=10)
@@ -174,14 +174,14 @@ def test_a_run_that_counts_only_says_the_same_and_writes_no_match(archive: Archi
 
 
 def test_files_that_are_merged_meanwhile_are_read_again(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, read, merged = told(run_of(archive).execute()), HashChunks.read, list[int]()
+    expected, read, merged = told(run_of(archive).execute()), HashRows.read, list[int]()
 
-    def read_late(chunks: HashChunks, keys: KeyRange) -> Any:
+    def read_late(chunks: HashRows, keys: KeyRange) -> Any:
         if not merged:
             merged.append(merge_folders(archive, 3, "2000-01-01", merge_from=1))
         return read(chunks, keys)
 
-    monkeypatch.setattr(HashChunks, "read", read_late)
+    monkeypatch.setattr(HashRows, "read", read_late)
     assert told(run_of(archive).execute()) == expected
     assert merged[0] > 0
 
