@@ -32,7 +32,7 @@ from services.ingest.stamping.verdicts import Reason
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
-from spark_jobs.runs.run_queue import RunQueue, RunStates
+from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
@@ -87,7 +87,7 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     status = StatusMetrics()
     status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
     registries["fusion"].register(status)
-    registries["history"].register(RunStates(RunQueue(ROOT / "none", lambda *_: None, 0)))
+    registries["history"].register(RunStates(RunQueue(ROOT / "none", lambda *_: None, Kept(0))))
     ConsoleMetrics(registries["console"])
     for name in COMPONENTS:
         if name != "console":  # it follows no keys, and counts its own refusals

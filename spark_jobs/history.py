@@ -24,7 +24,7 @@ from spark_jobs.replaying.request import SOURCES, RunError, RunRequest, RunSourc
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.comparing import compared
 from spark_jobs.runs.run import Run
-from spark_jobs.runs.run_queue import RunQueue, RunStates
+from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.runs.run_server import RunServer, RunService, read_request
 from spark_jobs.settings import HistorySettings
 
@@ -98,7 +98,7 @@ def _queue(settings: HistorySettings, streams: Streams) -> RunQueue:
     return RunQueue(
         settings.runs_path,
         lambda request, reporter: Run(request, settings, streams, reporter).execute(),
-        settings.runs_kept,
+        Kept(settings.runs_kept, settings.runs_kept_mb * 1e6),
     )
 
 

@@ -199,3 +199,9 @@ class HistorySettings(SessionSettings):
         "memory.",
     )
     runs_kept: int = Field(100, ge=1, description="Most runs that `serve` keeps; beyond it the oldest are deleted.")
+    runs_kept_mb: float = Field(
+        10_000,
+        gt=0,
+        description="Most megabytes of the runs that `serve` keeps, about one for 1,000 matches; beyond it the oldest "
+        "are deleted, but never the newest.",
+    )

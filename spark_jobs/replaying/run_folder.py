@@ -48,6 +48,11 @@ class RunFolder:
             raise RunError(f"there is no run in {self.path}: {error}") from None
         return said
 
+    @property
+    def size(self) -> int:
+        """How many bytes its files have."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
     def tell(self, summary: dict[str, Any]) -> None:
         """Replace what is said of the run, at once and whole."""
         self.path.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Comparing two answers by the ids of their matches: which are added, gone and changed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.json import Decoder
 
@@ -25,6 +25,7 @@ class Comparison:
     gone: list[str]
     changed: list[tuple[str, float, float]]  # id, before, now
     same: int
+    older: int = 0  # in the first answer alone, from a time of which the other has nothing any more
 
     def to_json(self) -> dict[str, Any]:
         """Return counts, and the first ids of each kind."""
@@ -42,33 +43,50 @@ class Comparison:
         }
 
 
-def compare(now: Iterable[ComparedMatch], before: Iterable[ComparedMatch]) -> Comparison:
-    """Compare the matches of a run with others."""
-    new, old = ({match.id: match.probability for match in matches} for matches in (now, before))
+def compare(now: Iterable[ComparedMatch], before: Iterable[ComparedMatch], from_us: int | None = None) -> Comparison:
+    """Compare the matches of a run with others, of which nobody knows those received before `from_us`."""
+    new, old = ({match.id: match for match in matches} for matches in (now, before))
+    alone = [match for id_, match in new.items() if id_ not in old]
+    added = [match.id for match in alone if from_us is None or match.received_at_us >= from_us]
     both = new.keys() & old.keys()
-    changed = sorted(id_ for id_ in both if abs(new[id_] - old[id_]) > ALIKE)
+    changed = sorted(id_ for id_ in both if abs(new[id_].probability - old[id_].probability) > ALIKE)
     return Comparison(
-        sorted(new.keys() - old.keys()),
+        sorted(added),
         sorted(old.keys() - new.keys()),
-        [(id_, old[id_], new[id_]) for id_ in changed],
+        [(id_, old[id_].probability, new[id_].probability) for id_ in changed],
         len(both) - len(changed),
+        len(alone) - len(added),
     )
 
 
-def live_matches(topic: TopicRecords, request: RunRequest) -> Iterator[ComparedMatch]:
-    """Yield the live job's matches that a run over the same range may have, each once.
+class LiveMatches(NamedTuple):
+    """The live job's matches of a query and a range, as far as Kafka still has them."""
+
+    matches: list[ComparedMatch]
+    from_us: int | None  # it has deleted some that were received before; None: it has deleted none
+
+
+def live_matches(topic: TopicRecords, request: RunRequest) -> LiveMatches:
+    """Return the live job's matches that a run over the same range may have, each once.
 
     A complete run has no match that another one superseded.
     """
     wanted = f'"query":"{request.query.id}"'.encode()
     matches: dict[str, ComparedMatch] = {}
+    # Where all of a shortened partition is gone, nothing of the range is known.
+    begins_us = {number: request.to_us for number, first in topic.first_offsets().items() if first > 0}
+    unread = set(begins_us)
     for record in topic.all(lambda: None):
-        if record.value is not None and wanted in record.value:
+        if record.value is not None and (wanted in record.value or record.partition in unread):
             match = _decoder.decode(record.value)
+            if record.partition in unread:
+                begins_us[record.partition] = match.received_at_us
+                unread.remove(record.partition)
             if match.query == request.query.id and is_within(match, request):
                 matches[match.id] = match
     gone = {id_ for match in matches.values() for id_ in match.supersedes} if not request.as_live else set()
-    yield from (match for match in matches.values() if match.id not in gone)
+    kept = [match for match in matches.values() if match.id not in gone]
+    return LiveMatches(kept, max(begins_us.values(), default=None))
 
 
 def compared(folder: RunFolder, other: RunFolder | None, settings: HistorySettings) -> dict[str, Any]:
@@ -79,7 +97,10 @@ def compared(folder: RunFolder, other: RunFolder | None, settings: HistorySettin
         return {"run": summary["run"], **told, **compare(folder.matches(), other.matches()).to_json()}
     with opened_topic("matches", settings) as topic:
         live = live_matches(topic, RunRequest.from_json(summary["request"]))
-        return {"run": summary["run"], "with": "live", **compare(folder.matches(), live).to_json()}
+    comparison = compare(folder.matches(), live.matches, live.from_us)
+    told = comparison.to_json()
+    told["counts"]["older"] = comparison.older
+    return {"run": summary["run"], "with": "live", "live_from_us": live.from_us, **told}
 
 
 def is_within(match: ComparedMatch, request: RunRequest) -> bool:

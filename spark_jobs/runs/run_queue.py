@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -32,15 +33,22 @@ class QueueFullError(Exception):
     """Too many runs wait."""
 
 
-class RunQueue:
-    """Does one run at a time, in the order of asking, in a thread of its own; safe for many threads.
+class Kept(NamedTuple):
+    """How many runs that have ended are kept, and how many bytes their folders have together; the newest one stays."""
 
-    Every run has a folder below `path`. Beyond `most_kept` runs that have ended the oldest are deleted. Runs that were
-    not done when the process ended are done by the next one.
+    runs: int
+    bytes: float = math.inf
+
+
+class RunQueue:
+    """Does one run at a time in a thread of its own: in the order of asking, but those that count only go first.
+
+    Every run has a folder below `path`. Beyond what is `kept` the oldest runs that have ended are deleted. Runs that
+    were not done when the process ended are done by the next one. Safe for many threads.
     """
 
-    def __init__(self, path: Path, execute: Execute, most_kept: int, clock_us: Clock = system_clock_us) -> None:
-        self._path, self._execute, self._most_kept, self._clock_us = path, execute, most_kept, clock_us
+    def __init__(self, path: Path, execute: Execute, kept: Kept, clock_us: Clock = system_clock_us) -> None:
+        self._path, self._execute, self._kept, self._clock_us = path, execute, kept, clock_us
         self._lock = threading.Condition()
         self._waiting: dict[str, RunRequest] = {}
         self._cancelled: set[str] = set()
@@ -79,7 +87,7 @@ class RunQueue:
             self._waiting[request.id] = request
             summary = Reporter(self.folder(request.id), request, lambda: False).tell("queued", progress=0.0)
             self._lock.notify_all()
-            return summary, True
+            return self._with_ahead(summary), True
 
     def _still_serves(self, summary: Mapping[str, Any]) -> bool:
         """Whether the answer is the one that the same request would get now, or would have got a moment ago."""
@@ -92,11 +100,22 @@ class RunQueue:
         return RunFolder(self._path / run)
 
     def summary(self, run: str) -> dict[str, Any] | None:
-        """Return what is known of a run; None if there is none."""
+        """Return what is known of a run, and of one that waits how many go first; None if there is none."""
         try:
-            return self.folder(run).summary()
+            return self._with_ahead(self.folder(run).summary())
         except RunError:
             return None
+
+    def _with_ahead(self, summary: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            turns = self._turns()
+            if summary["run"] not in turns:
+                return summary
+            return {**summary, "ahead": turns.index(summary["run"]) + (self._at_work is not None)}
+
+    def _turns(self) -> list[str]:
+        """Return the runs that wait, in the order in which they are done."""
+        return sorted(self._waiting, key=lambda run: self._waiting[run].keeps_matches)
 
     def summaries(self) -> Iterator[dict[str, Any]]:
         """Yield what is known of all runs, those that began last first."""
@@ -122,8 +141,8 @@ class RunQueue:
                     self._lock.wait()
                 if self._stopping:
                     return
-                self._at_work, request = next(iter(self._waiting.items()))
-                del self._waiting[self._at_work]
+                self._at_work = self._turns()[0]
+                request = self._waiting.pop(self._at_work)
             self._do(request)
             with self._lock:
                 if request.id in self._cancelled:
@@ -147,8 +166,11 @@ class RunQueue:
 
     def _forget_oldest(self) -> None:
         ended = [said["run"] for said in self.summaries() if said["state"] not in UNFINISHED]
-        for run in ended[self._most_kept :]:
-            self._forget(run)
+        size = 0
+        for nth, run in enumerate(ended):
+            size += self.folder(run).size
+            if nth > 0 and (nth >= self._kept.runs or size > self._kept.bytes):
+                self._forget(run)
 
     def _forget(self, run: str) -> None:
         shutil.rmtree(self.folder(run).path, ignore_errors=True)

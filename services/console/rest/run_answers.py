@@ -43,6 +43,7 @@ class RunAnswer(Struct, frozen=True, kw_only=True):
     started_at_us: int
     request: RunRequestAnswer
     progress: float = 0.0
+    ahead: int = 0
     error: str | None = None
     detections: int | None = None
     frames: int | None = None
@@ -84,6 +85,7 @@ class ComparisonAnswer(Struct, frozen=True, kw_only=True):
     added: list[str]
     gone: list[str]
     changed: list[ChangedAnswer]
+    live_from_us: int | None = None
 
 
 class FoundMemberAnswer(Struct, frozen=True):

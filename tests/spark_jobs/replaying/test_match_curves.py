@@ -1,11 +1,13 @@
 """Curves, comparisons and requests, each against the obvious way to say the same."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.json import encode
 
 from coincide.queries import EpisodeRule, Query
 from spark_jobs.episodes.episode_records import GroupKey, part_of
@@ -22,7 +24,8 @@ from spark_jobs.replaying.match_curves import (
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.request import RunError, RunRequest, parsed_time
 from spark_jobs.replaying.run_folder import ComparedMatch
-from spark_jobs.runs.comparing import compare
+from spark_jobs.replaying.topic_records import TopicRecord, TopicRecords
+from spark_jobs.runs.comparing import compare, live_matches
 from tests.spark_jobs.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows
 
 QUERY = Query.from_json(PAIR)
@@ -132,6 +135,36 @@ def test_answers_are_compared_by_id() -> None:
     assert said["counts"] == {"added": 1, "gone": 1, "changed": 1, "same": 1}
     assert (said["added"], said["gone"]) == (["d"], ["a"])
     assert said["changed"] == [{"id": "c", "before": 0.7, "now": 0.8}]
+
+
+def test_what_kafka_has_deleted_is_not_called_added() -> None:
+    def record(partition: int, offset: int, received_at_us: int, query: str = "pair") -> TopicRecord:
+        id_ = f"live-{received_at_us}"
+        said = {"id": id_, "query": query, "probability": 0.5, "received_at_us": received_at_us, "members": []}
+        return TopicRecord(partition, offset, b"", encode(said))
+
+    topic = RecordedTopic([record(0, 0, 10), record(1, 7, 40, "other"), record(1, 8, 50)], {0: 0, 1: 7})
+    request: Any = RunRequest(QUERY, 0, 100)
+    live = live_matches(topic, request)
+    assert ([each.id for each in live.matches], live.from_us) == (["live-10", "live-50"], 40)
+    now = [ComparedMatch(f"run-{at_us}", "pair", 0.5, at_us, []) for at_us in (20, 39, 40)]
+    comparison = compare([*now, *live.matches], live.matches, live.from_us)
+    assert (comparison.added, comparison.older, comparison.same) == (["run-40"], 2, 2)
+    assert live_matches(RecordedTopic([], {0: 0, 1: 9}), request).from_us == 100  # all of a partition is gone
+    assert live_matches(RecordedTopic([], {0: 0, 1: 0}), request).from_us is None
+
+
+class RecordedTopic(TopicRecords):
+    """Records, and the first offset that each partition still has."""
+
+    def __init__(self, records: list[TopicRecord], firsts: dict[int, int]) -> None:
+        self._records, self._firsts = records, firsts
+
+    def first_offsets(self) -> dict[int, int]:
+        return self._firsts
+
+    def all(self, _check: Callable[[], None]) -> Iterator[TopicRecord]:
+        yield from self._records
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -16,7 +17,7 @@ from spark_jobs.history import _queue, run_service
 from spark_jobs.replaying.request import RunRequest
 from spark_jobs.replaying.run_folder import Reporter
 from spark_jobs.runs import run_queue
-from spark_jobs.runs.run_queue import RunQueue
+from spark_jobs.runs.run_queue import Kept, RunQueue
 from spark_jobs.runs.run_server import RunServer
 from spark_jobs.settings import HistorySettings
 from tests.spark_jobs.replaying.test_answers import STREAMS
@@ -149,9 +150,55 @@ def requests(settings: HistorySettings, count: int) -> list[RunRequest]:
     return [service.request_of({**ASKED, "to": 1 + nth}) for nth in range(count)]
 
 
+def test_runs_that_count_only_go_before_those_that_wait_to_be_written(settings: HistorySettings) -> None:
+    stalling = Stalling()
+    queue = RunQueue(settings.runs_path, stalling, Kept(9))
+    first, second, third = requests(settings, 3)
+    counted = replace(third, keeps_matches=False)
+    assert queue.submit(first)[0]["ahead"] == 0
+    queue.start()
+    assert stalling.begun.wait(5)
+    said = [queue.submit(request)[0] for request in (second, third, counted)]
+    assert [each["ahead"] for each in said] == [1, 2, 1]
+    assert [faults("history-run", each) for each in said] == [[], [], []]
+    known = {each["run"]: each.get("ahead") for each in queue.summaries()}
+    assert known == {first.id: None, counted.id: 1, second.id: 2, third.id: 3}
+    stalling.may_end.set()
+    assert wait_until(lambda: len(stalling.finished) == 4, 5)
+    assert stalling.finished == [first.id, counted.id, second.id, third.id]
+    queue.stop(5)
+
+
+def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> None:
+    def execute(request: RunRequest, reporter: Reporter) -> None:
+        with reporter.folder.writing("matches.ndjson") as out:
+            out.write(bytes(100_000 if request.to_us < 3 else 400_000))
+        reporter.tell("done")
+
+    asked = requests(settings, 4)
+    queue = RunQueue(settings.runs_path, execute, Kept(9, 450_000))
+    queue.start()
+
+    def kept_after(request: RunRequest) -> list[str]:
+        queue.submit(request)
+        assert wait_until(lambda: queue._at_work is None and not queue._waiting, 5)
+        return [each["run"] for each in queue.summaries()]
+
+    ids = [each.id for each in asked]
+    assert kept_after(asked[0]) == [ids[0]]
+    assert kept_after(asked[1]) == [ids[1], ids[0]]
+    assert kept_after(asked[2]) == [ids[2]]  # 400 kB and 100 kB are too much
+    queue.stop(5)
+    too_small = RunQueue(settings.runs_path, execute, Kept(9, 1))
+    too_small.start()
+    too_small.submit(asked[3])
+    assert wait_until(lambda: [each["run"] for each in too_small.summaries()] == [ids[3]], 5)
+    too_small.stop(5)
+
+
 def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: HistorySettings) -> None:
     stalling = Stalling()
-    queue = RunQueue(settings.runs_path, stalling, 9)
+    queue = RunQueue(settings.runs_path, stalling, Kept(9))
     queue.start()
     first, second, third = requests(settings, 3)
     for request in (first, second, third):
@@ -168,7 +215,7 @@ def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: Hist
 
 def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> None:
     stalling = Stalling()
-    queue = RunQueue(settings.runs_path, stalling, 9)
+    queue = RunQueue(settings.runs_path, stalling, Kept(9))
     queue.start()
     asked = requests(settings, 3)
     for request in asked:
@@ -179,7 +226,7 @@ def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> 
     stalling.may_end.set()
     left = queue.folder(asked[0].id).path / ".parts-of-one-that-was-killed"
     left.mkdir()
-    again = RunQueue(settings.runs_path, stalling, 9)
+    again = RunQueue(settings.runs_path, stalling, Kept(9))
     again.start()
     assert not left.exists()
     assert wait_until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 5)
@@ -201,7 +248,7 @@ def test_a_range_that_was_not_over_is_asked_anew_after_a_minute(
 
 def test_only_so_many_runs_wait(settings: HistorySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_queue, "MOST_WAITING", 2)
-    queue = RunQueue(settings.runs_path, Stalling(), 9)
+    queue = RunQueue(settings.runs_path, Stalling(), Kept(9))
     first, second, third = requests(settings, 3)
     queue.submit(first)
     queue.submit(second)
@@ -216,7 +263,7 @@ def test_a_fault_of_our_own_stands_in_the_summary_and_stops_nobody(settings: His
         reporter.tell("done")
 
     first, second = requests(settings, 2)
-    queue = RunQueue(settings.runs_path, execute, 9)
+    queue = RunQueue(settings.runs_path, execute, Kept(9))
     queue.start()
     queue.submit(first)
     queue.submit(second)

@@ -74,9 +74,19 @@ class DifferenceView:
             self._said.set_text(str(error))
             return
         counts = ", ".join(f"{told.counts.get(kind, 0):,} {kind}" for kind in ("added", "gone", "changed", "same"))
-        self._said.set_text(f"In this run, beside {self._names.get(self._other, self._other)}: {counts}.")
+        self._said.set_text(
+            f"In this run, beside {self._names.get(self._other, self._other)}: {counts}.{self._older(told)}"
+        )
         with self._box:
             self._draw(differences)
+
+    def _older(self, told: ComparisonAnswer) -> str:
+        """Return a sentence on what cannot be compared any more, where there is such."""
+        count = told.counts.get("older", 0)
+        if not count or told.live_from_us is None:
+            return ""
+        since = self._viewer.times.instant(told.live_from_us)
+        return f" Live records go back to {since} only, so {count:,} older ones of this run have no counterpart."
 
     async def _found(self, told: ComparisonAnswer) -> list[Difference]:
         """Return what differs, each with its match where that can be read."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from services.console.pages.number_words import counted
 from services.console.rest.run_answers import RunAnswer
 from services.console.rest.services import Rest, RestError, path_of
 
@@ -35,7 +36,7 @@ class PastRuns:
         run = await self._rest.post(RunAnswer, "alerting", RUNS, asked)
         ends_s = time.monotonic() + GIVE_UP_S
         while not run.is_over and time.monotonic() < ends_s:
-            say("It waits for other runs." if run.state == "queued" else f"{run.progress:.0%} is done.")
+            say(f"It waits for {_before(run)}." if run.state == "queued" else f"{run.progress:.0%} is done.")
             await asyncio.sleep(LOOK_EVERY_S)
             run = await self._rest.get(RunAnswer, "alerting", path_of("v1", "history-runs", run.run))
         return run
@@ -57,3 +58,7 @@ class PastRuns:
 def _example(line: str) -> Example:
     match = json.loads(line)
     return Example(match["probability"], match["earliest_us"], match["latest_us"], match["area"])
+
+
+def _before(run: RunAnswer) -> str:
+    return counted(run.ahead, "other run") if run.ahead else "its turn"
