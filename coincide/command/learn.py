@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array, PositionArray
-from coincide.command.answer_files import check_place, opened_sink
+from coincide.command.answer_files import Stages, advance_of, check_place, opened_sink, shown_stages
 from coincide.command.arguments.learn_arguments import LearnRequest
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import CommandError, note, report_bad_rows
@@ -78,11 +78,11 @@ class Reporters:
         """The model of each sensor that has one."""
         return {of.sensor: self.log.model[at[0]] for of, at in self.rows.items() if self.log.model[at[0]]}
 
-    def errors(self, request: LearnRequest) -> dict[SensorStream, Errors]:
+    def errors(self, request: LearnRequest, stages: Stages | None) -> dict[SensorStream, Errors]:
         """Return the errors of each, against what the user trusts."""
         if request.reference is None and request.reference_stream is None:
             return self._by_consensus(request.within)
-        references, none = dict(_references(request, self.log)), np.empty(0, np.int64)
+        references, none = dict(_references(request, self.log, stages)), np.empty(0, np.int64)
         return {
             of: errors_against(
                 self.log.detected_at_us[at], references.get(self.area_of[of], references.get("", none)), request.within
@@ -113,9 +113,11 @@ def run_learn(request: LearnRequest) -> int:
     """Read, learn and write; return the number of templates."""
     for path in (request.out, request.picture):
         check_place(path, [*request.logs, *filter(None, [request.reference])])
-    reporters = Reporters.of(_read_logs(request), request.reading)
-    learning = Learning(request.within, request.buckets, reporters.models, reporters.present)
-    calibrations = calibrate(reporters.errors(request), learning)
+    with shown_stages(request.out) as stages:
+        reporters = Reporters.of(_read_logs(request, stages), request.reading)
+        learning = Learning(request.within, request.buckets, reporters.models, reporters.present)
+        errors = reporters.errors(request, stages)
+        calibrations = calibrate(errors, learning, progress=advance_of(stages, "learning"))
     _tell(calibrations, has_present=bool(reporters.present))
     learnt = sum(each.learnt is not None for each in calibrations)
     if not learnt:
@@ -132,13 +134,13 @@ def _write(request: LearnRequest, calibrations: Sequence[Calibration], area_of: 
             sink.write(pp_picture(calibrations).encode())
 
 
-def _read_logs(request: LearnRequest) -> Log:
-    parts = [_read_log(path, request) for path in request.logs]
+def _read_logs(request: LearnRequest, stages: Stages | None) -> Log:
+    parts = [_read_log(path, request, stages) for path in request.logs]
     return Log(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Log)))
 
 
-def _read_log(path: Path, request: LearnRequest) -> Log:
-    events = _read(path, request.reading.time_column, request, ["model"])
+def _read_log(path: Path, request: LearnRequest, stages: Stages | None) -> Log:
+    events = _read(path, request.reading.time_column, request, ["model"], stages)
     playing = PlayingEvents(events, stream_otherwise(events, request.reading.stream, []))
     sensor, area = playing.label("sensor"), playing.label("area")
     if not len(events):
@@ -153,11 +155,14 @@ def _read_log(path: Path, request: LearnRequest) -> Log:
     return Log(events.detected_at_us, sensor, playing.stream, area, model, playing.label("template"))
 
 
-def _read(path: Path, time_column: str | None, request: LearnRequest, attributes: Sequence[str]) -> FileEvents:
+def _read(
+    path: Path, time_column: str | None, request: LearnRequest, attributes: Sequence[str], stages: Stages | None
+) -> FileEvents:
     bad = bad_rows_of(path)
     options = request.reading
     form: TimeForm = {"assume_utc": options.assume_utc, "unit": options.unit}
-    events = read_events(path, time_column, bad, lambda _: None, attributes, **form)
+    advance = advance_of(stages, f"reading {path.name}")
+    events = read_events(path, time_column, bad, advance, attributes, **form)
     report_bad_rows([bad], skip=options.skip_bad)
     return events
 
@@ -188,10 +193,10 @@ def _present(
     return present
 
 
-def _references(request: LearnRequest, log: Log) -> Iterator[tuple[str, Int64Array]]:
+def _references(request: LearnRequest, log: Log, stages: Stages | None) -> Iterator[tuple[str, Int64Array]]:
     """Yield known times by area; under the empty name those of every area."""
     if request.reference is not None:
-        events = _read(request.reference, request.reference_time, request, [])
+        events = _read(request.reference, request.reference_time, request, [], stages)
         at_us, area = events.detected_at_us, PlayingEvents(events, "").label("area")
     else:
         of_stream = log.stream == request.reference_stream

@@ -12,6 +12,7 @@ import numpy as np
 from coincide.arrays.kinds import FloatArray
 from coincide.constraints.window import Window
 from coincide.errors import HistogramError
+from coincide.joins.progress import Progress, checked_progress
 from coincide.learning.associations import Errors
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
@@ -77,11 +78,16 @@ class Calibration:
 
 
 def calibrate(
-    errors: Mapping[SensorStream, Errors], learning: Learning, wanted: Iterable[SensorStream] | None = None
+    errors: Mapping[SensorStream, Errors],
+    learning: Learning,
+    wanted: Iterable[SensorStream] | None = None,
+    *,
+    progress: Progress | None = None,
 ) -> list[Calibration]:
     """Learn a template for each sensor and stream, in their order, and judge it by errors that were held out.
 
-    Of `wanted` only, if that is given; the errors of all others then only help those that have too few.
+    Of `wanted` only, if that is given; the errors of all others then only help those that have too few. `progress` is
+    called with the share that is done, from 0 to 1.
 
     Examples
     --------
@@ -92,8 +98,13 @@ def calibrate(
     >>> one.pool, one.learnt.template.earliest_s
     ('own', -0.099)
     """
-    pools = _Pools(errors, learning)
-    return [_calibrated(of, pools) for of in sorted(errors if wanted is None else wanted)]
+    heard, pools, found = checked_progress(progress), _Pools(errors, learning), list[Calibration]()
+    chosen = sorted(errors if wanted is None else wanted)
+    for done, of in enumerate(chosen):
+        heard(done / len(chosen))
+        found.append(_calibrated(of, pools))
+    heard(1.0)
+    return found
 
 
 def _calibrated(of: SensorStream, pools: _Pools) -> Calibration:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from coincide.arrays.kinds import CodeArray
 from coincide.joins.events import Events
+from coincide.joins.progress import Progress, unheard
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern
 from coincide.joins.search.search import EventBuffers, MemberRefs, MemberSets, RefTest, Search
@@ -71,7 +72,9 @@ class InstalledPattern:
         else:
             yield from map(MemberSets, find_pairs(search) if len(pattern.sources) == 2 else find_tuples(search))
 
-    def all_sets(self, events: Mapping[SourceName, Events], goes_first: RefTest) -> MemberRefs:
+    def all_sets(
+        self, events: Mapping[SourceName, Events], goes_first: RefTest, progress: Progress = unheard
+    ) -> MemberRefs:
         """Return the largest sets of all events, which are in the buffers already.
 
         Raises
@@ -81,7 +84,8 @@ class InstalledPattern:
         """
         if not any(map(len, events.values())):
             return MemberRefs.all_of([], len(self.pattern.sources))
-        return find_all_sets(self._search(events, goes_first, None, WHATEVER_IT_TAKES, meets_new=True))
+        search = self._search(events, goes_first, None, WHATEVER_IT_TAKES, meets_new=True)
+        return find_all_sets(search, progress)
 
     def _search(
         self,

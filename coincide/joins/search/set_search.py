@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.constraints.conditions import allowed
 from coincide.joins.events import Events
+from coincide.joins.progress import Progress
 from coincide.joins.search.pattern import RoleEdge
 from coincide.joins.search.search import NO_EVENTS, EdgePairs, MemberRefs, MemberSets, Search
 from coincide.joins.stream_buffers import SourceName
@@ -51,8 +52,11 @@ def _growths(search: Search, nodes: _Nodes) -> Iterator[MemberSets]:
         yield MemberSets(nodes.table.arranged(told), nodes.table.arranged(smaller))
 
 
-def find_all_sets(search: Search) -> MemberRefs:
-    """Find the largest sets of all events, which are all new.
+PAIRED = 0.3  # share of the work until all pairs are found, more or less
+
+
+def find_all_sets(search: Search, progress: Progress) -> MemberRefs:
+    """Find the largest sets of all events, which are all new; `progress` is told the share that is done.
 
     Raises
     ------
@@ -60,11 +64,17 @@ def find_all_sets(search: Search) -> MemberRefs:
         One event has more candidates than allowed.
     """
     nodes = _Nodes.of(search, _CompatiblePairs(search).of_new())
-    sets = list(nodes.compatible().maximal(0, nodes.plan.fewest))
+    progress(PAIRED)
+    tell = partial(_tell_after_pairs, progress)
+    sets = list(nodes.compatible().maximal(0, nodes.plan.fewest, tell))
     smaller = {tuple(each) for larger in sets for each in larger[:, 1:].tolist()}
     final = [each[[(*others, last) not in smaller for last, *others in each.tolist()]] for each in sets]
     told = nodes.table.arranged(np.concatenate([nodes.nobody, *map(nodes.as_told, final)], axis=1))
     return told.take(_first_of_each(told)) if search.pattern.interchange.symmetries else told
+
+
+def _tell_after_pairs(progress: Progress, share: float) -> None:
+    progress(PAIRED + (1 - PAIRED) * share)
 
 
 def plan_of(search: Search) -> SetPlan:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.arrays.numbers import is_whole
 from coincide.arrays.range_expansion import BLOCK_PAIRS, expanded_range_blocks, expanded_ranges
 from coincide.errors import CandidateLimitError, GraphError
+from coincide.joins.progress import Progress, unheard
 from coincide.joins.tuples.event_pairs import EventKinds, EventPairs
 from coincide.joins.tuples.required_members import CandidateCounts, RequiredMembers, goes_on
 
@@ -105,11 +107,12 @@ class CompatibleEvents:
         later, earlier = np.divmod(keys, max(1, len(row)))
         return cls(row, (later, earlier), holds, max_candidates, block, looks_at, kinds)
 
-    def maximal(self, since_row: int, at_least: int) -> Iterator[PositionArray]:
+    def maximal(self, since_row: int, at_least: int, progress: Progress = unheard) -> Iterator[PositionArray]:
         """Yield the sets of at least so many members that were maximal when their last event came, (n, size).
 
         Only sets that end with an event from `since_row` on count. The last event is the first of its set, and the
         others rise. All events that are compatible with it and came before must be known, and the pairs among them.
+        `progress` is told the share of the events that are done.
 
         Raises
         ------
@@ -118,7 +121,7 @@ class CompatibleEvents:
             It has none itself.
         """
         search = _Search(self)
-        found = [_in_order(sets) for _, sets in search.maximal(at_least, since_row)]
+        found = [_in_order(sets) for _, sets in search.maximal(at_least, since_row, progress)]
         for sets in found:
             yield sets[search.are_allowed(sets)]
         search.refuse_beyond()
@@ -176,6 +179,11 @@ class _Start:
         return _Level(np.column_stack([self.level.members[at], other]), at[:, None])
 
 
+def _tell(progress: Progress, kind: int, kinds: int, share: float) -> None:
+    """Tell which share is done, of events of so many kinds, one kind after the other."""
+    progress((kind + share) / kinds)
+
+
 class _Search:
     """One search, which counts the candidates of each row and stops before the first row that has too many."""
 
@@ -186,9 +194,12 @@ class _Search:
         self._counts = CandidateCounts(events.row, events.max_candidates, events.looks_at)
         self._required = None if kinds is None else RequiredMembers(self._pairs, kinds, self._counts)
 
-    def maximal(self, at_least: int, since_row: int) -> Iterator[tuple[_Start, PositionArray]]:
+    def maximal(
+        self, at_least: int, since_row: int, progress: Progress = unheard
+    ) -> Iterator[tuple[_Start, PositionArray]]:
+        kinds = 1 if self._events.kinds is None else len(self._events.kinds.plan.kinds)
         for start in self._starts(since_row):
-            for sets in self._maximal(start.level, start):
+            for sets in self._maximal(start.level, start, partial(_tell, progress, start.kind, kinds)):
                 if len(sets) and sets.shape[1] >= at_least:
                     yield start, sets
 
@@ -251,8 +262,9 @@ class _Search:
             level = self._holding(_Level(sets, np.empty((len(sets), 0), np.intp)))
             yield _Start(level, self._required, kind)
 
-    def _maximal(self, level: _Level, start: _Start) -> Iterator[PositionArray]:
+    def _maximal(self, level: _Level, start: _Start, progress: Progress = unheard) -> Iterator[PositionArray]:
         for part in self._parts(level):
+            progress(float(part.members[0, 0]) / len(self._row))
             larger = self._larger(part) if part.without.shape[1] else self._holding(start.larger())
             can_grow = np.zeros(len(part), np.bool_)
             can_grow[larger.without.ravel()] = True

@@ -120,7 +120,7 @@ class BatchTuples:
             new[role] = buffers.coded(role, replace(events.take(order), ref=refs), batch.templates)
             buffers.insert(role, new[role])
             positions = np.append(positions, order)
-        sets = InstalledPattern(pattern, buffers, USUAL_LIMITS).all_sets(new, np.less)
+        sets = InstalledPattern(pattern, buffers, USUAL_LIMITS).all_sets(new, np.less, self.progress)
         if len(sets) == 0:
             return columns_of(pattern, buffers.templates, sets).tuples(sets.ref.T, self.joint)
         members = np.where(sets.ref == ABSENT, ABSENT, positions[sets.ref])

@@ -55,7 +55,7 @@ def window_join(  # noqa: PLR0913 - each is a part of the question; all but two 
     max_candidates : int
         With `at_least`: how many sets of three and more events, the last of them one row, the join may look at.
     progress : callable, optional
-        Called now and then with the share of the work that is done, from 0 to 1; with `at_least` only at the end.
+        Called now and then with the share of the work that is done, from 0 to 1.
 
     Returns
     -------

@@ -1,9 +1,11 @@
 """``coincide learn`` on small logs: its YAML goes into ingest's registry as it is."""
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree
 
 import numpy as np
@@ -60,6 +62,17 @@ def test_learnt_from_known_times(tmp_path: Path, rng: Generator, form: str, caps
     assert [line.split()[0] for line in table[1:]] == ["mic-1", "mic-2"]
     panels = ElementTree.parse(picture).getroot().findall("{http://www.w3.org/2000/svg}g")
     assert len(panels) == 2
+
+
+def test_bars_on_a_terminal(tmp_path: Path, rng: Generator, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write(tmp_path / "log.csv", log_rows(rng, "mic-1", 100, 2.0, area="bay", stream="noise"))
+    truth = write(tmp_path / "truth.csv", known(100))
+    with patch.object(sys.stderr, "isatty", lambda: True):
+        assert learn(log, "--reference", truth, "--within", 20, "--out", tmp_path / "learnt.yaml") == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    for words in ("reading log.csv", "reading truth.csv", "learning", "100%"):
+        assert words in said.err
 
 
 def test_a_log_in_several_files_is_one_log(tmp_path: Path, rng: Generator) -> None:

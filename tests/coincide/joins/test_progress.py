@@ -1,13 +1,18 @@
 """Long joins say how far they have come, and answer the same whether anybody listens or not."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from coincide import ConstraintGraph, Detections, Histogram, Window, timing_join, window_join
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window, timing_join, window_join
 from coincide.errors import DetectionsError
 from coincide.joins import timing_join_blocks, window_join_blocks
 from coincide.joins.pairs import pair_join
-from coincide.joins.tuples import enumeration
+from coincide.joins.search import set_search
+from coincide.joins.tuples import enumeration, required_members
+from coincide.joins.tuples.maximal_sets import CompatibleEvents
 
 CLOCK = Histogram.uniform(-1, 1)
 GRAPH = ConstraintGraph.clique("abc", Window(2), threshold=0.3)
@@ -49,12 +54,21 @@ def test_a_window_join_says_how_far_it_has_come() -> None:
     assert sum(map(len, window_join_blocks(batches, GRAPH, progress=shares.append))) == len(heard)
     assert rises_to_one(shares)
     shares.clear()
-    window_join(batches, GRAPH, at_least=2, progress=shares.append)
-    assert shares == [1.0]
-    shares.clear()
     pair = ConstraintGraph.binary("a", "b", Window(2), 0.3)
     window_join({name: batches[name] for name in "ab"}, pair, progress=shares.append)
     assert rises_to_one(shares)
+
+
+@pytest.mark.parametrize("at_least", [2, AtLeast(1, of=["b", "c"])], ids=["any", "required"])
+def test_a_join_of_sets_says_how_far_it_has_come(at_least: int | AtLeast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(required_members, "MOST_LAST", 50)
+    in_small_parts = partial(CompatibleEvents.of, block=50)
+    monkeypatch.setattr(set_search, "CompatibleEvents", SimpleNamespace(of=in_small_parts))
+    batches, shares = {name: batch(seed) for seed, name in enumerate("abc")}, list[float]()
+    heard = window_join(batches, GRAPH, at_least=at_least, progress=shares.append)
+    assert rises_to_one(shares)
+    assert len([share for share in shares if 0.3 < share < 1]) > 3
+    assert heard.members.tolist() == window_join(batches, GRAPH, at_least=at_least).members.tolist()
 
 
 def test_what_cannot_be_called_is_refused() -> None:

@@ -43,6 +43,14 @@ def test_few_errors_are_pooled_by_model_then_by_stream(rng: Generator) -> None:
     assert few.template.mean_s == pytest.approx(-3, abs=0.1)
 
 
+def test_it_says_how_far_it_has_come(rng: Generator) -> None:
+    found = {SensorStream(name, "noise"): errors(rng.normal(0, 0.1, 40)) for name in "abcd"}
+    shares: list[float] = []
+    heard = calibrate(found, Learning(WITHIN), progress=shares.append)
+    assert shares == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert [each.learnt for each in heard] == [each.learnt for each in calibrate(found, Learning(WITHIN))]
+
+
 def test_what_is_held_out_is_later(rng: Generator) -> None:
     moved = np.concatenate((rng.normal(0, 0.1, 300), rng.normal(1, 0.1, 300)))
     [one] = calibrate({SensorStream("s", "noise"): errors(moved)}, Learning(WITHIN))
