@@ -113,7 +113,7 @@ def test_neither_a_kill_nor_a_lost_database_tells_twice(kafka: Broker, tmp_path:
 
 
 @pytest.mark.timeout(600)
-def test_a_line_without_fusion_rings_until_fusion_has_finished_a_batch(tmp_path: Path) -> None:
+def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(tmp_path: Path) -> None:
     """Ingest's heartbeats are what nobody fuses."""
     with (
         running_broker(tmp_path / "kafka") as broker,
@@ -122,10 +122,22 @@ def test_a_line_without_fusion_rings_until_fusion_has_finished_a_batch(tmp_path:
         running_ingest(broker.bootstrap, tmp_path, heartbeat_s=0.5),
     ):
         own = {"receivers_path": receivers(tmp_path, ops=webhook(sink)), "line_stalled_s": 3}
-        with running_alerting(broker.bootstrap, tmp_path, **own):
+        with running_alerting(broker.bootstrap, tmp_path, **own) as alerting:
             until(lambda: sink.told() == ["firing"])
+            alerting.kill()
+        with running_alerting(broker.bootstrap, tmp_path, **own):
             fusion.start_and_wait()
             until(lambda: sink.told() == ["firing", "resolved"])
+            for process in fusion.family():
+                process.kill()
+            until(lambda: sink.told() == ["firing", "resolved", "reopened"])
+
+        for file in tmp_path.glob("alerting.sqlite3*"):
+            file.unlink()
+        with running_alerting(broker.bootstrap, tmp_path, **own) as alerting:
+            until(lambda: [each["state"] for each in alerting.items("/v1/alerts")] == ["firing"])
+            until(lambda: _waiting(alerting) == 0)
+    assert sink.told() == ["firing", "resolved", "reopened"]
     assert {each["data"]["source"] for each in sink.events} == {"line_stalled"}
 
 

@@ -98,7 +98,9 @@ class Step(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """What tells this transition from all others, also after a rebuild: receivers drop what they have seen."""
-        return content_id("n", [self.alert.id, self.change, self._occasion])
+        # Whether an alert fires for the first time is a matter of what the database remembers.
+        change = "firing" if self.change == "reopened" else self.change
+        return content_id("n", [self.alert.id, change, self._occasion])
 
     @property
     def _occasion(self) -> int:

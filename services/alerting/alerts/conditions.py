@@ -1,11 +1,12 @@
 """Something that is wrong with the system, and the system alert that it makes.
 
-A condition says since when it holds in words of the records, so that its alert has the same key after a restart.
+What began it is said in words of the records, its revision, so that its alert has the same key after a restart and in
+a database that is made anew. Since when it holds is a matter of the clock, and only shown.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, Self, cast, get_args
 
 from sqlalchemy import Connection
 
@@ -25,7 +26,10 @@ NAMES = frozenset({*get_args(OfLine), *get_args(OfSensors), *get_args(OfAreas)})
 
 @dataclass(frozen=True)
 class SystemCondition:
-    """Something that is wrong now, in one sentence, since when and of which query, area and labels."""
+    """Something that is wrong now, in one sentence, since when and of which query, area and labels.
+
+    `revision` is another one each time it begins; 0: `since_us` is.
+    """
 
     name: Name
     title: str
@@ -35,6 +39,14 @@ class SystemCondition:
     query: str = ""
     area: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+    revision: int = 0
+
+    @classmethod
+    def of(cls, alert: Alert) -> Self:
+        """Return the condition of an alert that is left as it is."""
+        name, text = cast("Name", alert.source), alert.text or ""
+        where = alert.query, alert.area, dict(alert.labels)
+        return cls(name, alert.title, text, alert.fired_at_us, alert.severity, *where, alert.revision)
 
     @property
     def alert(self) -> str:
@@ -55,7 +67,7 @@ class SystemCondition:
             text=self.text,
             docs=f"{PAGE}#{self.name.replace('_', '-')}",
             fired_at_us=self.since_us,
-            revision=self.since_us,
+            revision=self.revision or self.since_us,
             received_at_us=self.since_us,
         )
 

@@ -207,7 +207,7 @@ class _Round:
         receivers, within_s = self._raising.receivers, self._raising.limits.deliver_within_s
         is_old = now_us - step.at_us > within_s * 1e6
         for name in receivers.addressed(alert.to, step.change, is_system=alert.is_of_system):
-            because = "it was too old to tell when it was found" if is_old else None
+            because = "it was too old to tell when it was found" if is_old and not alert.is_of_system else None
             if receivers.get(name) is None:
                 because = "there is no receiver of this name"
             yield Addressed(step, sequence, name, because)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import cast, get_args
+from typing import get_args
 
 from coincide.learning.drift import CERTAIN, NOTABLE
 from services.alerting.alerts.alert import Alert
@@ -62,8 +62,7 @@ class _Round:
     active: frozenset[str]
     found: list[SystemCondition] = field(default_factory=list)
     judged: Counter[str] = field(default_factory=Counter)  # sensors whose silence can be judged, by area
-    silent: Counter[str] = field(default_factory=Counter)
-    silent_since_us: dict[str, int] = field(default_factory=dict)  # the last of them, by area
+    silent: dict[str, list[SystemCondition]] = field(default_factory=dict)  # of these, by area
 
 
 @dataclass
@@ -87,7 +86,7 @@ class SensorConditions:
         """Return what is wrong as of the last complete look; the `active` alerts stay until there has been one."""
         self._look(active, now_s)
         if self._present is None:
-            return [_as_told(each) for each in active if each.source in OF_SENSORS]
+            return [SystemCondition.of(each) for each in active if each.source in OF_SENSORS]
         return self._present
 
     def _look(self, active: Sequence[Alert], now_s: float) -> None:
@@ -122,8 +121,7 @@ class SensorConditions:
         now_s, alert, area = self._listening.until_s, condition.alert, sensor.area
         if now_s - begun_s > limit_s:
             self._steady_since_s.pop(alert, None)
-            round_.silent[area] += 1
-            round_.silent_since_us[area] = max(condition.since_us, round_.silent_since_us.get(area, 0))
+            round_.silent.setdefault(area, []).append(condition)
             round_.found.append(condition)
         elif alert in round_.active:  # a sensor that comes and goes rings once, not each time
             if now_s - self._steady_since_s.setdefault(alert, now_s) < min(limit_s, STEADY_S):
@@ -161,6 +159,7 @@ class SensorConditions:
             "warning",
             area=sensor.area,
             labels={"sensor": sensor.id},
+            revision=(sensor.changed_at_us or 0) if last_us is None else last_us,
         )
         # What was silent stays so, although nobody listened for a while; only a detection ends it.
         return condition, seen_s if condition.alert in active else max(seen_s, since_s)
@@ -215,11 +214,11 @@ def _ever_seen(sensor: RegisteredSensor, last_us: int | None) -> str:
 
 def _told(round_: _Round) -> list[SystemCondition]:
     """Return what is told of what was found: an area for all its sensors, few of an area singly, and no flood."""
-    whole = {area for area, silent in round_.silent.items() if silent == round_.judged[area] >= 2}
+    whole = {area for area, silent in round_.silent.items() if len(silent) == round_.judged[area] >= 2}
     found = [each for each in round_.found if not (each.name == "sensor_silent" and each.area in whole)]
-    found += [_area_silent(area, round_) for area in sorted(whole)]
+    found += [_area_silent(area, round_.silent[area]) for area in sorted(whole)]
     by_name: dict[Name, dict[str, list[SystemCondition]]] = {}
-    for each in sorted(found, key=lambda each: (each.alert not in round_.active, each.since_us)):
+    for each in sorted(found, key=lambda each: (each.alert not in round_.active, *_began(each))):
         by_name.setdefault(each.name, {}).setdefault(each.area, []).append(each)
     return [each for name, areas in by_name.items() for each in _told_of(name, list(areas.values()))]
 
@@ -231,17 +230,20 @@ def _told_of(name: Name, areas: Sequence[Sequence[SystemCondition]]) -> Iterator
         if len(some) > TOLD_SINGLY:
             others, title = some[TOLD_SINGLY:], f"More than {TOLD_SINGLY} {_IN_AREA[name].format(area=some[0].area)}"
             text = f"{_BESIDES} {_named({each.labels['sensor'] for each in others})} GET /v1/sensors shows all."
-            yield SystemCondition(name, title, text, _since_us(others), "warning", area=some[0].area)
+            began = _first(others)
+            area, revision = some[0].area, began.revision
+            yield SystemCondition(name, title, text, began.since_us, "warning", area=area, revision=revision)
     if len(areas) > TOLD_AREAS:
         rest = [each for some in areas[TOLD_AREAS:] for each in some]
         text = f"{_BESIDES} {_named({each.area for each in rest})}"
-        yield SystemCondition(name, f"{_IN_AREAS[name]} in more than {TOLD_AREAS} areas", text, _since_us(rest))
+        title, began = f"{_IN_AREAS[name]} in more than {TOLD_AREAS} areas", _first(rest)
+        yield SystemCondition(name, title, text, began.since_us, revision=began.revision)
 
 
-def _area_silent(area: str, round_: _Round) -> SystemCondition:
-    text = f"All {round_.silent[area]} sensors that should report from {area} are silent. Is its gateway running?"
-    since_us = round_.silent_since_us[area]
-    return SystemCondition("area_silent", f"The area {area} is silent", text, since_us, area=area)
+def _area_silent(area: str, silent: Sequence[SystemCondition]) -> SystemCondition:
+    text = f"All {len(silent)} sensors that should report from {area} are silent. Is its gateway running?"
+    since_us, revision = max(each.since_us for each in silent), max(each.revision for each in silent)
+    return SystemCondition("area_silent", f"The area {area} is silent", text, since_us, area=area, revision=revision)
 
 
 _BESIDES = "Besides those that have alerts of their own:"
@@ -258,19 +260,16 @@ _IN_AREAS: Mapping[str, str] = {
 }
 
 
-def _since_us(some: Iterable[SystemCondition]) -> int:
-    return min(each.since_us for each in some)
+def _first(some: Iterable[SystemCondition]) -> SystemCondition:
+    return min(some, key=_began)
+
+
+def _began(condition: SystemCondition) -> tuple[int, int]:
+    return condition.revision, condition.since_us
 
 
 def _named(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:NAMED]) + (", ..." if len(names) > NAMED else ".")
-
-
-def _as_told(alert: Alert) -> SystemCondition:
-    """Return the condition of an alert that is left as it is."""
-    name, text = cast("Name", alert.source), alert.text or ""
-    since_us, labels = alert.fired_at_us, dict(alert.labels)
-    return SystemCondition(name, alert.title, text, since_us, alert.severity, alert.query, alert.area, labels)
 
 
 _UNITS = (("days", DAY_S), ("h", 3_600.0), ("min", 60.0))

@@ -2,12 +2,12 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from services.alerting.alerts.alert import Step
+from services.alerting.alerts.alert import Alert, Step
 from services.alerting.alerts.conditions import SHOWN_AT_MOST, SystemCondition, steps_to
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.kafka.records import ShardStatus
@@ -34,6 +34,7 @@ class SystemConditions:
     sensors: SensorConditions = field(default_factory=SensorConditions)
     clock_s: Callable[[], float] = time.time
     _waits_since_s: float | None = None
+    _batch_at_us: int = 0  # when fusion has finished the last one that is known
     _end: int | None = None  # of coincide.detections
     _detections: int | None = None
     _detected_at_s: float = 0.0
@@ -48,6 +49,7 @@ class SystemConditions:
     def note_status(self, written_at_s: float) -> None:
         """Take in that fusion has finished a batch."""
         self.sensors.note_listening(written_at_s)
+        self._batch_at_us = max(self._batch_at_us, round(written_at_s * 1e6))
         if self._waits_since_s is not None and written_at_s >= self._waits_since_s:
             self._waits_since_s = None
 
@@ -66,16 +68,17 @@ class SystemConditions:
         """Return the steps by which system alerts become what is wrong now."""
         active = alert_rows.read_active(connection, SHOWN_AT_MOST, kind="system")
         of_sensors = self.sensors.present(active, self.clock_s())
-        return steps_to(connection, active, [*self._present(connection), *of_sensors], now_us)
+        told = {each.source: each for each in active}
+        return steps_to(connection, active, [*self._present(connection, told), *of_sensors], now_us)
 
-    def _present(self, connection: Connection) -> list[SystemCondition]:
+    def _present(self, connection: Connection, told: Mapping[str, Alert]) -> list[SystemCondition]:
         shards = read_status(connection)
         self._note_detections(sum(shard.totals.get("detections", 0) for shard in shards))
         return [
             *self._suspended(connection, shards),
-            *self._line_stalled(),
+            *self._line_stalled(told.get("line_stalled")),
             *self._dead_letter_flood(),
-            *self._no_detections(),
+            *self._no_detections(told.get("no_detections")),
         ]
 
     def _note_detections(self, detections: int) -> None:
@@ -101,11 +104,16 @@ class SystemConditions:
                     area=area,
                 )
 
-    def _line_stalled(self) -> Iterator[SystemCondition]:
-        since_s, limit_s = self._waits_since_s, self.limits.line_stalled_s
-        if since_s is not None and limit_s is not None and self.clock_s() - since_s > limit_s:
+    def _line_stalled(self, told: Alert | None) -> Iterator[SystemCondition]:
+        since_s, limit_s, revision = self._waits_since_s, self.limits.line_stalled_s, self._batch_at_us
+        if limit_s is None:
+            return
+        if told is not None and revision <= told.revision:  # only a batch ends it, also after a restart
+            yield SystemCondition.of(told)
+        elif since_s is not None and self.clock_s() - since_s > limit_s:
+            title, since_us = "The fusion job has stalled", round(since_s * 1e6)
             text = "Detections arrive, but the fusion job has finished no batch since then: no match is found."
-            yield SystemCondition("line_stalled", "The fusion job has stalled", text, round(since_s * 1e6))
+            yield SystemCondition("line_stalled", title, text, since_us, revision=revision)
 
     def _dead_letter_flood(self) -> Iterator[SystemCondition]:
         self.note_dead_letters([])
@@ -115,9 +123,13 @@ class SystemConditions:
             since_us = round(self._dead_letters[0] * 1e6)
             yield SystemCondition("dead_letter_flood", "Many detections are dead letters", text, since_us, "warning")
 
-    def _no_detections(self) -> Iterator[SystemCondition]:
-        limit_s = self.limits.no_detections_s
-        if limit_s is not None and self._detections and self.clock_s() - self._detected_at_s > limit_s:
+    def _no_detections(self, told: Alert | None) -> Iterator[SystemCondition]:
+        limit_s, detections = self.limits.no_detections_s, self._detections
+        if limit_s is None or not detections:
+            return
+        if told is not None and told.revision == detections:  # only a detection ends it, also after a restart
+            yield SystemCondition.of(told)
+        elif self.clock_s() - self._detected_at_s > limit_s:
+            title, since_us = "There are no detections at all", round((self._detected_at_s + limit_s) * 1e6)
             text = f"No sensor has reported anything for {limit_s:.0f} s."
-            since_us = round(self._detected_at_s * 1e6)
-            yield SystemCondition("no_detections", "There are no detections at all", text, since_us, "warning")
+            yield SystemCondition("no_detections", title, text, since_us, "warning", revision=detections)

@@ -38,6 +38,13 @@ def engine(tmp_path: Path, empty_database: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
+def another_engine(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Engine]:
+    """One for a database that is made anew."""
+    with copied(empty_database, tmp_path_factory.mktemp("anew")) as engine:
+        yield engine
+
+
+@pytest.fixture
 def database(engine: Engine) -> Database:
     return Database(engine)
 

@@ -186,6 +186,25 @@ class Database:
         waiting = self.read(delivery_rows.read_waiting, receiver, [], 10_000)
         return [(each.change, each.alert.title) for each in waiting]
 
+    def delivered(self, *receivers: str) -> list[Record]:
+        """The records that say that all that waits for these receivers has been told."""
+        return [
+            control_record(
+                f"delivery/{receiver}/{each.key}",
+                {
+                    "v": 1,
+                    "receiver": receiver,
+                    "key": each.key,
+                    "state": "delivered",
+                    "at_us": self.now_us,
+                    "attempts": 1,
+                },
+                TOPICS.deliveries,
+            )
+            for receiver in receivers
+            for each in self.read(delivery_rows.read_waiting, receiver, [], 1000)
+        ]
+
     def rows(self, table: str) -> int:
         with self.engine.connect() as connection:
             return connection.execute(select(func.count()).select_from(metadata.tables[table])).scalar_one()

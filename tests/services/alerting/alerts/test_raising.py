@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
 from tests.services.alerting.records import (
@@ -147,38 +148,16 @@ def _acknowledgement(alert: str) -> Record:
     return control_record(f"acknowledgement/{alert}", said, TOPICS.deliveries)
 
 
-def _delivered(database: Database, state: str = "delivered") -> list[Record]:
-    rows = [each for name in ("ops", "dev") for each in _keys(database, name)]
-    return [
-        control_record(
-            f"delivery/{receiver}/{key}",
-            {"v": 1, "receiver": receiver, "key": key, "state": state, "at_us": NOW_US, "attempts": 1, "reason": None},
-            TOPICS.deliveries,
-        )
-        for receiver, key in rows
-    ]
-
-
-def _keys(database: Database, receiver: str) -> list[tuple[str, str]]:
-    from services.alerting.store.delivery_rows import read_waiting  # noqa: PLC0415
-
-    return [(receiver, each.key) for each in database.read(read_waiting, receiver, [], 1000)]
-
-
-def test_a_database_made_anew_tells_nobody_twice(database: Database, tmp_path: Any) -> None:
+def test_a_database_made_anew_tells_nobody_twice(database: Database, another_engine: Engine) -> None:
     records = [ruled(resolve_after_s=1)]
     records += [episode_record("e-1", 1), episode_record("e-1", 2, "closed"), episode_record("e-2", 3)]
     database.store(records)
     database.sweep(after_s=5)
-    memory = [*_delivered(database), _acknowledgement(database.alerts()[0]["id"])]
+    memory = [*database.delivered("ops", "dev"), _acknowledgement(database.alerts()[0]["id"])]
     told = [*database.outbox(), *database.outbox("dev")]
     assert len(told) == 6
 
-    from services.alerting.store.dialect import migrate, open_engine  # noqa: PLC0415
-
-    engine = open_engine(f"sqlite:///{tmp_path}/again.sqlite3")
-    migrate(engine)
-    again = Database(engine)
+    again = Database(another_engine)
     again.raising.receivers = database.receivers
     again.now_us = database.now_us
     again.store(memory)
@@ -189,7 +168,6 @@ def test_a_database_made_anew_tells_nobody_twice(database: Database, tmp_path: A
         again.outbox() + again.outbox("dev") == [("acknowledged", "intruder in bay")] * 2
     )  # which nobody had heard of
     assert [alert["state"] for alert in again.alerts()] == ["acknowledged", "resolved"]
-    engine.dispose()
 
 
 def test_what_is_older_than_a_day_and_who_is_nobody_is_dead_with_its_reason(database: Database) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from coincide import Histogram
 from services.alerting.alerts.sensor_conditions import SLICE, in_words
@@ -176,6 +177,27 @@ def test_a_restart_of_alerting_neither_resolves_nor_repeats(database: Database) 
     again.wait(40)
     assert again.states == {"a": "firing"}
     assert later.history(later.alerts()[0]["id"]) == ["firing"]
+
+
+def test_a_database_made_anew_tells_nobody_again_of_a_silent_sensor(database: Database, another_engine: Engine) -> None:
+    ops = Receivers([Receiver(id="ops", webhook=WebhookWay(url="http://127.0.0.1:9/"))])
+    database.receivers = database.raising.receivers = ops
+    sensors = Sensors(database, "a", "b", expect_every_s=60)
+    for heard in [*"bbbbb", *["ab"] * 5, *"bbbbb"]:
+        sensors.seen(*heard)
+        sensors.wait(20)
+    assert [change for change, _ in database.outbox()] == ["firing", "resolved", "reopened"]
+    again = Database(another_engine)
+    again.now_us, again.receivers, again.raising.receivers = database.now_us, ops, ops
+    again.store(database.delivered("ops"))
+    later = Sensors(again)
+    later.heard = dict(sensors.heard)
+    later.register(["a", "b"], expect_every_s=60)
+    for _ in range(6):
+        later.seen("b")
+        later.wait(20)
+    assert later.states == {"a": "firing"}
+    assert again.outbox() == []
 
 
 def test_a_silent_area_has_one_alert_in_place_of_its_sensors(database: Database) -> None:

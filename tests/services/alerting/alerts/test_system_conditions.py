@@ -1,7 +1,9 @@
 import random
 
 import pytest
+from sqlalchemy import Engine
 
+from services.alerting.alerts.system_conditions import ConditionLimits
 from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
 from tests.services.alerting.records import (
     RECEIVED_AT_MS,
@@ -54,6 +56,13 @@ def test_a_suspended_query_rings_until_it_is_resumed(database: Database) -> None
     assert database.history(alert["id"]) == ["firing", "resolved", "reopened"]
 
 
+def test_what_has_been_wrong_for_days_is_told_when_it_is_found(database: Database) -> None:
+    database.now_us += 3 * 86_400_000_000
+    database.store([change_record("q", 3), status_record(0, {"q": 3}, suspended={"": SUSPENDED})])
+    database.sweep()
+    assert database.outbox() == [("firing", "The query q is suspended everywhere")]
+
+
 def test_a_line_stalls_if_detections_come_and_no_batch_ends_from_the_first_second_on(database: Database) -> None:
     database.conditions.note_end(100)
     database.sweep(after_s=3600)
@@ -102,6 +111,79 @@ def test_no_detections_at_all_rings_after_a_day_if_there_ever_were_any(database:
     database.store([batch(database, 8)])
     database.sweep()
     assert states(database) == {"no_detections": "resolved"}
+
+
+def restarted(database: Database, after_s: float = 5.0, engine: Engine | None = None) -> Database:
+    """What alerting is after a restart; with another `engine`, all that Kafka remembers of what was told."""
+    later = Database(engine or database.engine)
+    later.raising.receivers = later.receivers = database.receivers
+    later.now_us = database.now_us + round(after_s * 1e6)
+    if engine is not None:
+        later.store(database.delivered("ops", "dev"))
+    return later
+
+
+def stall(database: Database, after_s: float = 61.0) -> None:
+    database.conditions.note_end(100)
+    database.conditions.note_end(101)
+    database.sweep(after_s=after_s)
+
+
+def test_a_restart_neither_ends_nor_repeats_that_the_line_has_stalled(database: Database) -> None:
+    database.store([batch(database, 1)])
+    stall(database)
+    later = restarted(database)
+    later.sweep()
+    stall(later)
+    [alert] = later.alerts()
+    assert later.history(alert["id"]) == ["firing"]
+    later.store([batch(later, 1)])
+    later.sweep()
+    assert later.history(alert["id"]) == ["firing", "resolved"]
+
+
+def test_a_restart_neither_ends_nor_repeats_that_there_are_no_detections(database: Database) -> None:
+    database.store([batch(database, 7)])
+    database.sweep()
+    database.sweep(after_s=86_500)
+    assert database.outbox() == [("firing", "There are no detections at all")]
+    later = restarted(database)
+    later.store([batch(later, 7)])
+    later.sweep()
+    later.sweep(after_s=86_500)
+    [alert] = later.alerts()
+    assert later.history(alert["id"]) == ["firing"]
+    later.store([batch(later, 8)])
+    later.sweep()
+    assert later.history(alert["id"]) == ["firing", "resolved"]
+
+
+def test_a_restart_with_the_limits_taken_away_ends_both(database: Database) -> None:
+    database.store([batch(database, 7)])
+    database.sweep()
+    stall(database, after_s=86_500)
+    assert states(database) == {"line_stalled": "firing", "no_detections": "firing"}
+    later = restarted(database)
+    later.conditions.limits = ConditionLimits(line_stalled_s=None, no_detections_s=None)
+    later.sweep()
+    assert states(later) == {"line_stalled": "resolved", "no_detections": "resolved"}
+
+
+def test_a_database_made_anew_tells_nobody_again_what_is_wrong_with_the_line(
+    database: Database, another_engine: Engine
+) -> None:
+    for detections in (6, 7):  # the second time that both are wrong
+        batches = [batch(database, detections)]
+        database.store(batches)
+        database.sweep()
+        stall(database, after_s=86_500)
+    assert len(database.outbox()) == 6
+    later = restarted(database, engine=another_engine)
+    later.store(batches)
+    later.sweep()
+    stall(later, after_s=86_500)
+    assert states(later) == {"line_stalled": "firing", "no_detections": "firing"}
+    assert later.outbox() == []
 
 
 def test_a_day_of_a_quiet_system_rings_nobody(database: Database) -> None:
