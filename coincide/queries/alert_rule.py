@@ -11,6 +11,7 @@ from coincide.arrays.numbers import is_number
 from coincide.errors import QueryError
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
 from coincide.queries.checks import refuse_unless_name
+from coincide.queries.episode_rule import MOST_MEMBERS
 
 WORDS = ("query", "area", "severity", "probability", "members", "start", "end")
 LABEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,7 +37,7 @@ class AlertRule:
     min_probability : float, optional
         In (0, 1]: what is less probable makes no alert.
     members : int, optional
-        At least so many members; of an episode, distinct detections.
+        At least so many members; of an episode, distinct detections. Not more than there can be, and none of readings.
     title : str
         One line, in which ``{query}``, ``{area}``, ``{severity}``, ``{probability}``, ``{members}``, ``{start}`` and
         ``{end}`` stand for what the alert has.
@@ -73,7 +74,7 @@ class AlertRule:
         if self.min_probability is not None:
             refuse_unless_probability("alert.min_probability", self.min_probability)
         if self.members is not None:
-            _refuse_unless_count("members", self.members, 1000)
+            _refuse_unless_count("members", self.members, MOST_MEMBERS)
         _refuse_unless_count("max_per_hour", self.max_per_hour, MOST_AN_HOUR)
         _refuse_unless_levels(self.severity)
         _refuse_unless_title(self.title)
@@ -106,8 +107,8 @@ class AlertRule:
         return ranks[0] < ranks[1]
 
     @classmethod
-    def from_json(cls, obj: object, *, has_probability: bool = True) -> AlertRule:
-        """Read the rule; a QueryError names the field and what is allowed."""
+    def from_json(cls, obj: object, *, has_probability: bool = True, most_members: int = MOST_MEMBERS) -> AlertRule:
+        """Read the rule of what has `most_members`, 0 of readings; a QueryError names the field and what is allowed."""
         given = given_fields("alert", obj, [field.name for field in fields(cls)])
         if "severity" in given:
             given["severity"] = _levels(given["severity"])
@@ -120,6 +121,9 @@ class AlertRule:
         if rule.asks_probability and not has_probability:
             name = "severity" if rule.min_probability is None else "min_probability"
             raise QueryError(f"alert.{name}", "asks for a probability: readings have none; give one severity")
+        if rule.members is not None and rule.members > most_members:
+            allowed = f"at most {most_members}, as many as roles" if most_members else "only joins have members"
+            raise QueryError("alert.members", f"is {rule.members}: {allowed}")
         return rule
 
     def to_json(self) -> dict[str, object]:

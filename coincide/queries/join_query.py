@@ -17,7 +17,7 @@ from coincide.json_fields import as_float, given_fields, object_fields, refuse_u
 from coincide.queries import checks
 from coincide.queries.alert_rule import AlertRule
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
-from coincide.queries.episode_rule import EpisodeRule
+from coincide.queries.episode_rule import MOST_MEMBERS, EpisodeRule
 from coincide.queries.match_limits import MatchLimits
 from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 
@@ -216,7 +216,8 @@ class Query:
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
         limits = MatchLimits.from_json(fields.get("limits", {}))
         if "alert" in fields:
-            given["alert"] = AlertRule.from_json(fields["alert"])
+            most_members = MOST_MEMBERS if "coalesce" in fields else len(roles)
+            given["alert"] = AlertRule.from_json(fields["alert"], most_members=most_members)
         query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given, limits=limits)
         if "coalesce" not in fields:
             return query

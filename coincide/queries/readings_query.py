@@ -108,7 +108,9 @@ class ReadingsQuery:
         by = reading_fields.groupings_from_json(coalesce.get("by", reading_fields.SENSOR))
         rule = reading_fields.rule_from_json(coalesce, time_us)
         question = reading_fields.question_from_json(fields)
-        alert = AlertRule.from_json(fields["alert"], has_probability=False) if "alert" in fields else None
+        alert = None
+        if "alert" in fields:
+            alert = AlertRule.from_json(fields["alert"], has_probability=False, most_members=0)
         return cls(fields["id"], coalesce["from"], by, coalesce["value"], rule, time_us, slide_us, question, alert)
 
     def to_json(self) -> dict[str, object]:

@@ -89,7 +89,7 @@ class SpellQuery:
         run = reading_fields.rule_from_json(coalesce, usual_hold_us=lasting_us)
         rule = SpellRule(run, lasting_us, as_float(fields.get("threshold", USUAL_THRESHOLD)))
         by = reading_fields.groupings_from_json(coalesce.get("by", SENSOR))
-        alert = AlertRule.from_json(fields["alert"]) if "alert" in fields else None
+        alert = AlertRule.from_json(fields["alert"], most_members=0) if "alert" in fields else None
         return cls(fields["id"], coalesce["from"], by, coalesce["value"], rule, alert)
 
     def to_json(self) -> dict[str, object]:

@@ -6,13 +6,11 @@ from typing import NamedTuple
 from msgspec import Raw, Struct, json
 
 from coincide.queries import EpisodeRule
-from coincide.queries.episode_rule import EpisodeInterval
+from coincide.queries.episode_rule import MOST_MEMBERS, EpisodeInterval
 from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.rows.attributes import Scalar
-
-MOST_MEMBERS = 200
 
 
 class EpisodeRecordMember(NamedTuple):

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from coincide.errors import QueryError
 from coincide.queries import AlertRule, query_from_json
+from coincide.queries.episode_rule import MOST_MEMBERS
 from services.alerting.alerts.alert import Kind
 from services.alerting.store.episode_rows import NewRevision
 from services.alerting.store.match_rows import StoredMatch
@@ -41,6 +42,7 @@ class _Body(msgspec.Struct):
     earliest_us: int = 0
     latest_us: int = 0
     members: list[msgspec.Raw] = []
+    members_truncated: bool = False
 
 
 _body = msgspec.json.Decoder(_Body).decode
@@ -73,7 +75,8 @@ def of_superseded(match: StoredMatch) -> list[Finding]:
 
 def of_revision(revision: NewRevision) -> Finding:
     """Return what a revision of an episode says."""
-    record = revision.received.record
+    record, body = revision.received.record, _body(revision.received.body)
+    lists_its_ends = body.members_truncated and len(body.members) < MOST_MEMBERS  # as a spell does
     return Finding(
         kind="episode",
         source=record.id,
@@ -83,7 +86,7 @@ def of_revision(revision: NewRevision) -> Finding:
         revision=record.revision,
         received_at_us=revision.received.received_at_us,
         probability=record.best_probability,
-        members=len(_body(revision.received.body).members),
+        members=(record.count or 0) if lists_its_ends else len(body.members),
         start_us=record.start_us,
         end_us=record.end_us,
         is_open=bool(record.open),

@@ -14,11 +14,12 @@ VALIDATOR = Draft202012Validator(json.loads((ROOT / "docs/contracts/query.schema
 EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}
 JOIN = {"id": "q", "from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], "sensors": "different"}
 WINDOW = {"time_s": 3600.0, "slide_s": 60.0}
+SPELL = {"id": "s", "coalesce": {"from": "heat", "value": "attributes.c", "where": {"above": 40}}, "lasting_s": 60}
 READINGS = {"id": "r", "coalesce": {"from": "heat", "value": "attributes.c", "window": WINDOW}, "longest": True}
 FULL = {
     "severity": [[0.9, "critical"], [0.6, "warning"]],
     "min_probability": 0.7,
-    "members": 3,
+    "members": 2,
     "title": "{severity}: {query} in {area}, {{{probability}}}",
     "labels": {"site": "north"},
     "resolve_after_s": 5.0,
@@ -84,6 +85,20 @@ def test_readings_have_no_probability_to_ask_for() -> None:
             query_from_json({**READINGS, "alert": rule})
 
 
+@pytest.mark.parametrize(
+    ("query", "most"),
+    [(JOIN, 2), ({**JOIN, "coalesce": {"gap_s": 1}}, 200), (SPELL, 0), (READINGS, 0)],
+    ids=["match", "episode", "spell", "window"],
+)
+def test_more_members_than_there_can_be_are_refused(query: dict[str, Any], most: int) -> None:
+    if most:
+        assert query_from_json({**query, "alert": {"members": most}}).alert is not None
+    allowed = f"at most {most}|from 1 to {most}" if most else "only joins"
+    with pytest.raises(QueryError, match=allowed) as refused:
+        query_from_json({**query, "alert": {"members": most + 1}})
+    assert refused.value.field == "alert.members"
+
+
 def test_a_rule_changes_nothing_that_a_query_may_use_of_before() -> None:
     with_rule, without = query_from_json({**JOIN, "alert": FULL}), query_from_json(JOIN)
     assert with_rule.keeps_activation(without)  # type: ignore[arg-type]
@@ -93,7 +108,7 @@ def test_severity_is_the_greatest_level_that_is_reached() -> None:
     rule = AlertRule.from_json(FULL)
     told = {p: rule.severity_of(p, 3) for p in (0.65, 0.7, 0.89, 0.9, 1.0)}
     assert told == {0.65: None, 0.7: "warning", 0.89: "warning", 0.9: "critical", 1.0: "critical"}
-    assert rule.severity_of(0.95, 2) is None
+    assert rule.severity_of(0.95, 1) is None
     assert rule.is_worse("critical", than="warning")
     assert not rule.is_worse("warning", than="warning")
     assert rule.is_worse("warning", than="one of an older rule")

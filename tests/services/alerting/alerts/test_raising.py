@@ -43,6 +43,16 @@ def test_an_episode_becomes_an_alert_with_its_outbox_in_one_transaction(database
     assert database.rows("deliveries") == database.rows("alert_transitions") == 1
 
 
+def test_the_alert_of_a_spell_says_how_many_readings_it_has(database: Database) -> None:
+    read = {"from": "heat", "value": "attributes.c", "where": {"above": 40}}
+    rule = {"title": "{members} too hot", "resolve_after_s": 1}
+    database.store([change_record("hot", 3, query={"id": "hot", "coalesce": read, "lasting_s": 60, "alert": rule})])
+    ends = [{"sensor": "hall", "id": id_, "stream": "heat", "detected_at_us": 150} for id_ in ("first", "last")]
+    spell = {"query": "hot", "count": 48, "members": ends, "members_truncated": True, "best_probability": 1.0}
+    database.store([episode_record("e-hot", 1, **spell)])
+    assert database.outbox() == [("firing", "48 too hot")]
+
+
 def test_without_names_every_receiver_is_told(database: Database) -> None:
     database.store([ruled(), episode_record()])
     assert len(database.outbox()) == len(database.outbox("dev")) == 1
