@@ -29,7 +29,7 @@ FIRST_KEY = "python -m services.common.access create --scope admin"
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Content-Encoding, If-Match, If-None-Match, "
-    "Last-Event-ID",
+    "Last-Event-ID, Change-Reason",
     "Access-Control-Max-Age": "600",
 }
 _EXPOSED = "ETag, Location, Retry-After, WWW-Authenticate"
