@@ -1,9 +1,10 @@
 """Prometheus Alertmanager: what fires is posted, and posted again; what is resolved gets its end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from services.alerting.alerts.alert import Alert
 from services.alerting.receivers.connections import Poster
@@ -20,7 +21,7 @@ OUTLIVES = 4
 def posted(alert: Alert, ends_at_us: int) -> dict[str, Any]:
     """Return an alert as Alertmanager takes it. Its labels are what tells it from all others, the severity among them.
 
-    An alert whose severity has risen is another one there; the former ends by itself, for it is not posted again.
+    So an alert whose severity has risen is another one there.
     """
     name = alert.query or alert.source
     notes = {"summary": alert.title, "description": alert.text, "runbook_url": alert.docs}
@@ -35,10 +36,14 @@ def posted(alert: Alert, ends_at_us: int) -> dict[str, Any]:
 
 
 class AlertmanagerSender:
-    """Tells one Alertmanager."""
+    """Tells one Alertmanager, and ends there what an alert was before its severity changed.
+
+    After a restart it no longer knows what that was; then it ends by itself, for it is not posted again.
+    """
 
     def __init__(self, way: AlertmanagerWay, poster: Poster) -> None:
         self._poster, self.repost_s = poster, way.repost_s
+        self._severities: dict[str, str] = {}  # as posted last, by alert
         self._url = way.url.rstrip("/") + PATH
 
     def send(self, waiting: Waiting) -> None:
@@ -49,11 +54,19 @@ class AlertmanagerSender:
         """Post all that fires again, so that an Alertmanager that was restarted or has lost some knows of it."""
         for first in range(0, len(alerts), AT_ONCE):
             self._post(alerts[first : first + AT_ONCE])
+        self._severities = {each.id: each.severity for each in alerts}
 
-    def _post(self, alerts: Iterable[Alert]) -> None:
-        lives_until_us = system_clock_us() + round(OUTLIVES * self.repost_s * 1e6)
+    def _post(self, alerts: Sequence[Alert]) -> None:
+        now_us = system_clock_us()
+        lives_until_us = now_us + round(OUTLIVES * self.repost_s * 1e6)
         body = [posted(each, each.resolved_at_us or lives_until_us) for each in alerts]
+        body += [posted(each, now_us) for each in self._former(alerts)]
         self._poster.post(self._url, msgspec.json.encode(body), {"Content-Type": "application/json"})
+        self._severities.update({each.id: each.severity for each in alerts})
+
+    def _former(self, alerts: Sequence[Alert]) -> list[Alert]:
+        known = [(each, self._severities.get(each.id, each.severity)) for each in alerts]
+        return [replace(each, severity=severity) for each, severity in known if severity != each.severity]
 
     def close(self) -> None:
         """Close every connection."""

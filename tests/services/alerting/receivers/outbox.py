@@ -41,7 +41,7 @@ class Outbox:
         """Store an episode for each id, and have its alert told."""
         with self.lock:
             said: dict[str, Any] = {"received_at_us": system_clock_us(), **fields}
-            self.database.store([episode_record(id_, nth, **said) for nth, id_ in enumerate(ids)])
+            self.database.store([episode_record(id_, **{"revision": nth, **said}) for nth, id_ in enumerate(ids)])
         self.sending.wake()
 
     def read_back(self) -> None:
@@ -56,9 +56,13 @@ def outcomes(outbox: Outbox, receiver: str, state: str) -> int:
 
 @contextmanager
 def running_outbox(
-    database: Database, *receivers: Receiver, may_be_private: bool = True, deliver_within_s: float = 86_400.0
+    database: Database,
+    *receivers: Receiver,
+    may_be_private: bool = True,
+    deliver_within_s: float = 86_400.0,
+    **rule: Any,
 ) -> Iterator[Outbox]:
-    """Run a worker for each receiver; the rule fires for every episode, and tells all."""
+    """Run a worker for each receiver; the rule fires for every episode, and tells all, but for what `rule` says."""
     database.raising.receivers = database.receivers = Receivers(receivers)
     database.raising.now_us = system_clock_us
     kafka = ListedOutcomes()
@@ -70,7 +74,7 @@ def running_outbox(
         deliver_within_s=deliver_within_s,
         may_be_private=may_be_private,
     )
-    database.store([ruled(max_per_hour=100_000, title="{start}")])
+    database.store([ruled(**{"max_per_hour": 100_000, "title": "{start}", **rule})])
     sending.begin()
     try:
         yield Outbox(database, sending, kafka)
