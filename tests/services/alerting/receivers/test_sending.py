@@ -21,7 +21,10 @@ def sink() -> Iterator[Sink]:
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses, but for the tests that are slow because they wait for real ones."""
+    if request.node.get_closest_marker("slow"):
+        return
     monkeypatch.setattr(sending, "FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr(sending, "LONGEST_PAUSE_S", 0.1)
 
@@ -69,6 +72,22 @@ def test_one_that_nobody_listens_for_is_told_when_somebody_does(database: Databa
         until(lambda: outcomes(outbox, "ops", "failed") >= 2)
         with running_sink(port) as back:
             until(lambda: sources(back) == ["e-0"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_one_that_is_away_for_minutes_is_told_in_order_a_minute_after_its_return(database: Database) -> None:
+    with running_sink() as gone:
+        port = gone.server_address[1]
+    with running_outbox(database, hook(gone)) as outbox:
+        for n in range(3):
+            outbox.fire(f"e-{n}")
+            time.sleep(45)  # which is what it is away for, not how long something takes
+        assert 6 <= outcomes(outbox, "ops", "failed") <= 12  # after 1, 2, 4 ... 60 s
+        with running_sink(port) as back:
+            until(lambda: len(back.events) == 3, sending.LONGEST_PAUSE_S + 10)
+            assert sources(back) == ["e-0", "e-1", "e-2"]
+            assert len(set(back.tried)) == len(back.tried) == 3
 
 
 def test_a_redirect_is_refused(database: Database, sink: Sink) -> None:
