@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from deploy.local.broker import Broker
+from deploy.local.machine import wait_until
 from services.alerting.kafka.records import Topics
-from tests.integration.fusion_process import fusion_job
+from tests.integration.fusion_process import end, fusion_job
 from tests.integration.service_process import AlertingProcess, running_alerting, running_ingest, until
 from tests.integration.topics import running_broker, send
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
@@ -18,6 +19,7 @@ from tests.services.alerting.records import episode, match, query
 pytestmark = pytest.mark.jvm
 
 TOPICS = Topics()
+TOLD_WITHIN_S = 90
 EDGE = {"from": {"s": "seismic", "a": "acoustic"}, "within": query()["within"]}
 
 
@@ -121,24 +123,27 @@ def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(t
         fusion_job(broker.bootstrap, "coincide.", tmp_path) as fusion,
         running_ingest(broker.bootstrap, tmp_path, heartbeat_s=0.5),
     ):
-        own = {"receivers_path": receivers(tmp_path, ops=webhook(sink)), "line_stalled_s": 3}
+        own = {"receivers_path": receivers(tmp_path, ops=webhook(sink)), "line_stalled_s": 15}
         with running_alerting(broker.bootstrap, tmp_path, **own) as alerting:
-            until(lambda: sink.told() == ["firing"])
+            _wait_until_told(sink, ["firing"])
             alerting.kill()
         with running_alerting(broker.bootstrap, tmp_path, **own):
             fusion.start_and_wait()
-            until(lambda: sink.told() == ["firing", "resolved"])
-            for process in fusion.family():
-                process.kill()
-            until(lambda: sink.told() == ["firing", "resolved", "reopened"])
+            _wait_until_told(sink, ["firing", "resolved"])
+            end(fusion.family())
+            _wait_until_told(sink, ["firing", "resolved", "reopened"])
 
         for file in tmp_path.glob("alerting.sqlite3*"):
             file.unlink()
         with running_alerting(broker.bootstrap, tmp_path, **own) as alerting:
-            until(lambda: [each["state"] for each in alerting.items("/v1/alerts")] == ["firing"])
+            until(lambda: [each["state"] for each in alerting.items("/v1/alerts")] == ["firing"], TOLD_WITHIN_S)
             until(lambda: _waiting(alerting) == 0)
     assert sink.told() == ["firing", "resolved", "reopened"]
     assert {each["data"]["source"] for each in sink.events} == {"line_stalled"}
+
+
+def _wait_until_told(sink: Sink, changes: list[str]) -> None:
+    assert wait_until(lambda: sink.told() == changes, TOLD_WITHIN_S, every_s=0.05), sink.told()
 
 
 def _waiting(alerting: AlertingProcess) -> int:
