@@ -92,7 +92,7 @@ def test_only_what_is_wrong_rings_and_it_ends(name: str, database: Database) -> 
     conditions.registered.replace(
         [
             [
-                sensor_record(id_, each.area, said=declared.get(each.area, NO_PARTICULARS), **each.streams)
+                sensor_record(id_, each.area, "", declared.get(each.area, NO_PARTICULARS), **each.streams)
                 for id_, each in SENSORS.items()
             ]
         ]

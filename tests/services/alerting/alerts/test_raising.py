@@ -48,7 +48,13 @@ def test_the_alert_of_a_spell_says_how_many_readings_it_has(database: Database) 
     rule = {"title": "{members} too hot", "resolve_after_s": 1}
     database.store([change_record("hot", 3, query={"id": "hot", "coalesce": read, "lasting_s": 60, "alert": rule})])
     ends = [{"sensor": "hall", "id": id_, "stream": "heat", "detected_at_us": 150} for id_ in ("first", "last")]
-    spell = {"query": "hot", "count": 48, "members": ends, "members_truncated": True, "best_probability": 1.0}
+    spell: dict[str, Any] = {
+        "query": "hot",
+        "count": 48,
+        "members": ends,
+        "members_truncated": True,
+        "best_probability": 1.0,
+    }
     database.store([episode_record("e-hot", 1, **spell)])
     assert database.outbox() == [("firing", "48 too hot")]
 
