@@ -70,6 +70,96 @@ def test_a_query_is_made_in_the_form_and_seen_as_json_and_sql(open_page: OpenPag
     expect(page.get_by_label("Versions")).to_contain_text("created")
 
 
+def test_everything_that_a_join_has_can_be_said_in_the_form(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries?new=two-of-three")
+    page.get_by_label("Name").fill("full")
+    first = page.get_by_label("Which detections play a")
+    first.get_by_text("all of its detections").click()
+    first.get_by_label("Sensors (none: all)").fill("mic-*, buoy-1")
+    first.get_by_role("button", name="Add a condition").click()
+    first.get_by_label("Attribute").fill("db")
+    first.get_by_label("value").fill("100")
+    first.get_by_role("button", name="Add a condition").click()
+    first.get_by_label("Attribute").nth(1).fill("kind")
+    first.locator("select").nth(1).select_option("in")
+    first.get_by_label("value").nth(1).fill('flash, 7, "7", true')
+    expect(first).to_contain_text("only some of its detections")
+    page.get_by_label("of the roles (none: all)").fill("b, c")
+    page.get_by_label("So many are enough").fill("1")
+    page.get_by_label("Attribute that is equal in all").fill("event")
+    page.get_by_text("Areas and limits").click()
+    page.get_by_label("Suspend it beyond so many matches in a second").fill("500")
+    page.get_by_label("Areas (none: all)").last.fill("harbour*")
+    shoot(page, "queries-form-full")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Query full")).to_be_visible()
+    query = known(line, "full")["query"]
+    assert query["from"]["a"] == {
+        "stream": "noise",
+        "sensors": ["mic-*", "buoy-1"],
+        "where": {"attributes.db": {"above": 100}, "attributes.kind": {"in": ["flash", 7, "7", True]}},
+    }
+    assert query["at_least"] == {"of": ["b", "c"], "count": 1}
+    assert (query["equal"], query["areas"], query["limits"]) == (
+        "attributes.event",
+        ["harbour*"],
+        {"max_matches_per_s": 500},
+    )
+
+
+def test_a_query_over_readings_is_asked_otherwise_in_the_form(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries?new=longest")
+    page.get_by_label("Name").fill("alike")
+    page.get_by_label("Stream").select_option("noise")
+    page.get_by_label("A group is").fill("attributes.room")
+    page.get_by_label("above").fill("")
+    page.get_by_label("It goes on while the next value").select_option("quantised")
+    page.get_by_label("amount").fill("0.5")
+    page.get_by_label("Asks").select_option("join")
+    page.get_by_label("both for at least, s").fill("240")
+    page.get_by_label("values differ by at most").fill("2")
+    shoot(page, "queries-form-readings")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Query alike")).to_be_visible()
+    query = known(line, "alike")["query"]
+    assert query["join"] == {"within": 2, "lasting_s": 240}
+    assert query["coalesce"]["by"] == ["attributes.room"]
+    assert query["coalesce"]["equivalence"] == {"quantised": 0.5}
+    assert "where" not in query["coalesce"]
+
+
+def write(page: Page, text: str) -> None:
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def test_the_papers_sql_is_typed_and_what_is_no_sql_yet_is_kept(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries?new=")
+    page.get_by_label("Name").fill("ptjoin")
+    page.get_by_role("button", name="SQL").click()
+    write(page, "SELECT * FROM seismic A, acoustic B\nWHERE WINDOW(A, B) = 2000 WITH THRESHOLD often")
+    expect(page.locator(".field-fault").first).to_contain_text("line 2")
+    expect(page.locator(".code-fault")).to_contain_text("WITH THRESHOLD often")
+    shoot(page, "queries-sql-fault")
+    page.get_by_role("button", name="Form").click()
+    expect(page.get_by_text("What you wrote as SQL is kept there")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="What you wrote as SQL is no query yet")).to_be_visible()
+    page.get_by_role("button", name="SQL").click()
+    expect(page.locator(".cm-content")).to_contain_text("WITH THRESHOLD often")
+    write(page, "SELECT * FROM seismic A, acoustic B\nWHERE WINDOW(A, B) = 2000 WITH THRESHOLD 0.6")
+    expect(page.locator(".code-fault")).to_have_count(0)
+    page.get_by_role("button", name="Form").click()
+    expect(page.get_by_label("plays stream").nth(1)).to_have_value("acoustic")
+    expect(page.get_by_label("at most so far apart, s")).to_have_value("2")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Query ptjoin")).to_be_visible()
+    query = known(line, "ptjoin")["query"]
+    assert query["from"] == {"A": "seismic", "B": "acoustic"}
+    assert query["within"] == [{"between": ["A", "B"], "window_s": 2, "threshold": 0.6}]
+
+
 def test_a_fault_is_told_at_its_line_and_nothing_is_saved(open_page: OpenPage, line: Line) -> None:
     line.call("PUT", "alerting", "/v1/queries/broken", json=BANG).raise_for_status()
     page = open_page("/queries?query=broken")

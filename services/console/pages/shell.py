@@ -192,7 +192,9 @@ def text_field(label: str, value: str, on_change: Callable[[str], Any], *, most:
 
 def number_field(label: str, value: Any, on_change: Callable[[float | int | str | None], Any]) -> None:
     """Show a field for a number; `on_change` hears the number, None for nothing, or a text that is no number."""
-    text_field(label, "" if value is None else f"{value}", lambda text: on_change(_number_in(text)))
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    shown = "" if value is None else f"{int(value) if is_whole else value}"
+    text_field(label, shown, lambda text: on_change(_number_in(text)))
 
 
 def _number_in(text: str) -> float | int | str | None:

@@ -6,13 +6,16 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from coincide.errors import CoincideError
 from coincide.queries import query_from_json
 from coincide.queries.sql import query_from_sql, sql_of
 
 LONGEST_TEXT = 60_000
+
+
+TextView = Literal["json", "sql"]
 
 
 class Fault(NamedTuple):
@@ -30,17 +33,20 @@ class Draft:
     document: dict[str, Any]
     version: int | None = None  # the one it is a change of; None: it is new
     fault: Fault | None = None
+    unread: tuple[TextView, str] | None = None  # what somebody wrote that is no JSON or SQL, until it is
     on_change: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def json_text(self) -> str:
-        """The document as text."""
+        """The document as text, or what somebody wrote in its place."""
+        if self.unread is not None and self.unread[0] == "json":
+            return self.unread[1]
         return json.dumps({name: each for name, each in self.document.items() if name != "id"}, indent=2)
 
     def put(self, document: dict[str, Any], text: str = "") -> None:
         """Take over a document; what is wrong with it is its fault, at a line of `text` if that has it."""
         self.document = document
-        self.fault = None
+        self.fault = self.unread = None
         try:
             query_from_json({**document, "id": self.id or "new"})
         except CoincideError as error:
@@ -53,18 +59,20 @@ class Draft:
         try:
             document = json.loads(text[:LONGEST_TEXT])
         except json.JSONDecodeError as error:
-            self._blame(Fault(f"line {error.lineno}, column {error.colno}: {error.msg}", error.lineno))
+            self._blame(Fault(f"line {error.lineno}, column {error.colno}: {error.msg}", error.lineno), "json", text)
         except RecursionError:
-            self._blame(Fault("it is nested too deeply", 1))
+            self._blame(Fault("it is nested too deeply", 1), "json", text)
         else:
             if isinstance(document, dict):
                 self.put(document, text)
             else:
-                self._blame(Fault("a query is an object: { ... }", 1))
+                self._blame(Fault("a query is an object: { ... }", 1), "json", text)
 
     @property
     def sql_text(self) -> str:
-        """The document as SQL; empty where it is no query."""
+        """The document as SQL, or what somebody wrote in its place; empty where it is no query."""
+        if self.unread is not None and self.unread[0] == "sql":
+            return self.unread[1]
         try:
             return sql_of(query_from_json({**self.document, "id": self.id or "new"}))
         except CoincideError:
@@ -75,12 +83,12 @@ class Draft:
         try:
             query = query_from_sql(text, self.id or "new")
         except CoincideError as error:
-            self._blame(Fault(str(error), getattr(error, "line", 0)))
+            self._blame(Fault(str(error), getattr(error, "line", 0)), "sql", text)
         else:
             self.put({name: each for name, each in query.to_json().items() if name != "id"})
 
-    def _blame(self, fault: Fault) -> None:
-        self.fault = fault
+    def _blame(self, fault: Fault, view: TextView, text: str) -> None:
+        self.fault, self.unread = fault, (view, text[:LONGEST_TEXT])
         for tell in self.on_change:
             tell()
 

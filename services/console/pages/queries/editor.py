@@ -8,7 +8,7 @@ from functools import partial
 from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
-from services.console.pages.queries.form import QueryForm, draw_roles
+from services.console.pages.queries.forms.query_form import QueryForm, draw_roles
 from services.console.pages.queries.known_names import KnownNames
 from services.console.pages.shell import Words, button, copy_button, text_field
 from services.console.pages.viewer import Viewer
@@ -93,6 +93,8 @@ class QueryEditor:
             made.props(f'aria-pressed="{str(name == view).lower()}"')
         self._place.clear()
         with self._place:
+            if kept := self._kept(view):
+                Words("p", kept).classes("soft small").props("role=status")
             if view == "form":
                 QueryForm(self._draft, self._known)
             elif view == "json":
@@ -100,6 +102,14 @@ class QueryEditor:
             else:
                 self._code = self._text(self._draft.sql_text, "SQL", self._draft.put_sql, "The query as SQL")
         self._say_fault()
+
+    def _kept(self, view: str) -> str:
+        """Return what a person has to know of this view where another one holds what cannot be read."""
+        if self._draft.unread is not None and self._draft.unread[0] != view:
+            written = VIEWS[self._draft.unread[0]]
+            return f"What you wrote as {written} is kept there, but is no query yet. A change here takes its place."
+        is_empty = view == "sql" and not self._draft.sql_text
+        return "The query is not right yet, so there is no SQL of it." if is_empty else ""
 
     def _text(self, text: str, language: str, take: Callable[[str], None], label: str) -> ui.codemirror:
         code = ui.codemirror(
@@ -153,6 +163,9 @@ class QueryEditor:
     async def _save(self) -> None:
         if not self._draft.id:
             self._refused.set_text("Give the query a name: letters, digits, '.', '_' or '-'.")
+            return
+        if self._draft.unread is not None:
+            self._refused.set_text(f"What you wrote as {VIEWS[self._draft.unread[0]]} is no query yet.")
             return
         version = self._draft.version
         seen = {"If-None-Match": "*"} if version is None else {"If-Match": f'"{version}"'}

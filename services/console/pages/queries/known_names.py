@@ -12,7 +12,7 @@ from services.console.rest.services import RestError
 
 @dataclass(frozen=True)
 class KnownNames:
-    """The declared streams, the one that most sensors report, and who can be told."""
+    """The declared streams, the one that most sensors report (of several the fastest), and who can be told."""
 
     streams: tuple[str, ...] = ()
     busiest_stream: str = ""
@@ -27,6 +27,8 @@ async def read_known_names(viewer: Viewer) -> KnownNames:
         receivers = await viewer.rest.get(ReceiverListAnswer, "alerting", "/v1/receivers")
     except RestError:
         pass
-    busiest = max(streams.items, key=lambda each: each.sensors, default=StreamAnswer(name=""))
+    busiest = max(
+        streams.items, key=lambda each: (each.sensors, -each.longest_template_s), default=StreamAnswer(name="")
+    )
     names = tuple(each.name for each in streams.items)
     return KnownNames(names, busiest.name, tuple(each.id for each in receivers.items))

@@ -1,0 +1,52 @@
+"""The form of a query: a join, or a question over readings, and whom it tells."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from coincide.queries import Query
+from services.console.drawing.role_graph import draw_role_graph
+from services.console.pages.queries.draft import Draft
+from services.console.pages.queries.forms.alert_form import AlertForm
+from services.console.pages.queries.forms.document_fields import DocumentFields
+from services.console.pages.queries.forms.join_form import JoinForm
+from services.console.pages.queries.forms.readings_form import ReadingsForm
+from services.console.pages.queries.known_names import KnownNames
+from services.console.pages.queries.query_words import edges_of, read_query
+from services.console.pages.shell import Words
+
+
+class QueryForm:
+    """The form over a draft; each change of a field is one of the draft's document."""
+
+    def __init__(self, draft: Draft, known: KnownNames) -> None:
+        self._known = known
+        self._fields = DocumentFields(draft, self.draw)
+        self._box = ui.element("div").classes("stack query-form")
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the draft's document."""
+        self._box.clear()
+        fields = self._fields
+        roles, windows = fields.get("from"), fields.get("within")
+        is_join = isinstance(roles, dict) and isinstance(windows, list) and bool(roles) and bool(windows)
+        with self._box:
+            if is_join and all(isinstance(each, dict) for each in windows):
+                JoinForm(fields, self._known.streams).draw()
+            elif isinstance(fields.get("coalesce"), dict) and windows is None:
+                ReadingsForm(fields, self._known.streams).draw()
+            else:
+                Words("p", "This is no query that the form can show: go on in JSON or SQL.").classes("soft")
+                return
+            AlertForm(fields.get("alert"), self._known.receivers, self._put_alert, is_join=is_join)
+
+    def _put_alert(self, rule: object) -> None:
+        self._fields.put("alert", value=rule)
+
+
+def draw_roles(draft: Draft) -> None:
+    """Draw the roles of the draft as a graph, where they are a join that can be read."""
+    query = read_query(draft.id or "new", draft.document)
+    if isinstance(query, Query):
+        draw_role_graph(query.roles, edges_of(query))
