@@ -1,8 +1,10 @@
 """`make monitor`: Prometheus and Alertmanager beside a system of `make up`, where both are installed.
 
-They get the configuration that docker-compose.yml gives them; only the addresses are those of this machine.
+They get the configuration that docker-compose.yml gives them; only the addresses are those of this machine. Who is
+told stands in alertmanager.yml, which is looked for in the folder COINCIDE_CONFIG first.
 """
 
+import os
 import shutil
 import subprocess
 import time
@@ -14,6 +16,7 @@ import yaml
 
 from deploy.local.layout import Layout
 from deploy.local.machine import ROOT, LocalError, is_free
+from services.common.settings import located
 
 PROGRAMS = {"prometheus": ("prometheus",), "alertmanager": ("prometheus-alertmanager", "alertmanager")}
 PORTS = {"prometheus": 9090, "alertmanager": 9093}
@@ -66,7 +69,7 @@ def commands(layout: Layout, programs: Mapping[str, str], ports: Mapping[str, in
         ],
         "alertmanager": [
             programs["alertmanager"],
-            f"--config.file={CONFIGURATION / 'alertmanager.yml'}",
+            f"--config.file={ROOT / located(Path('config/alertmanager.yml'), {**os.environ, **layout.overrides})}",
             f"--storage.path={folder / 'alertmanager'}",
             f"--web.listen-address={addresses['alertmanager']}",
             "--cluster.listen-address=",

@@ -3,7 +3,9 @@
 No Docker engine is needed; none of this says that the images build.
 """
 
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -22,6 +24,7 @@ from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+UNSET = re.compile(r"\$\{\w+:-(.*?)\}")  # a variable, and what it is where nobody sets it
 
 
 def test_every_service_of_the_system_is_there() -> None:
@@ -36,7 +39,7 @@ def test_a_service_names_what_exists_and_is_published_on_the_loopback_only(servi
     else:
         assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
     for volume in service.get("volumes", []):
-        source = volume.split(":")[0]
+        source = UNSET.sub(r"\1", volume).split(":")[0]
         assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
     for port in service.get("ports", []):
         assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)
@@ -50,15 +53,44 @@ def test_a_service_names_what_exists_and_is_published_on_the_loopback_only(servi
             assert SERVICES[other]["restart"] == "no"
 
 
+def environment_of(service: str) -> dict[str, str]:
+    """Return what its settings are read from, with the folder of one's own as it is where nobody names one."""
+    environment: dict[str, str] = SERVICES[service]["environment"]
+    assert environment["COINCIDE_CONFIG"] == "/coincide/own"
+    assert "${COINCIDE_CONFIG:-./config}:/coincide/own:ro" in SERVICES[service]["volumes"]
+    return {**environment, "COINCIDE_CONFIG": str(ROOT / "config")}
+
+
+@pytest.mark.parametrize("has_own", [True, False])
+def test_alertmanager_takes_ones_own_file_where_there_is_one(has_own: bool, tmp_path: Path) -> None:
+    """The shell's words are run with the folders that are mounted there, and a program that says what it was given."""
+    service, folders = (
+        SERVICES["alertmanager"],
+        {"/coincide/config": tmp_path / "config", "/coincide/own": tmp_path / "own"},
+    )
+    for inside, folder in folders.items():
+        assert [each for each in service["volumes"] if each.endswith(f"{inside}:ro")]
+        folder.mkdir()
+        if has_own or inside == "/coincide/config":
+            (folder / "alertmanager.yml").write_text(inside, encoding="utf-8")
+    words = re.sub("|".join(folders), lambda found: str(folders[found[0]]), service["entrypoint"][2])
+    program = tmp_path / "alertmanager"
+    program.write_text('#!/bin/sh\ncat "${1#--config.file=}"\n', encoding="utf-8")
+    program.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    taken = subprocess.run(["sh", "-c", words], env=environment, check=True, capture_output=True, text=True).stdout
+    assert taken == ("/coincide/own" if has_own else "/coincide/config")
+
+
 def test_the_settings_in_the_environment_are_settings() -> None:
     """Unknown names and refused values (an open bind, for one) fail here as they would at start."""
-    ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["ingest"]["environment"])
-    load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["sensors"]["environment"])
-    alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", SERVICES["alerting"]["environment"])
-    fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", SERVICES["fusion"]["environment"])
-    archive = load_settings(ArchiveSettings, ROOT / "config/archive.yaml", SERVICES["archive"]["environment"])
-    history = load_settings(HistorySettings, ROOT / "config/history.yaml", SERVICES["history"]["environment"])
-    console = load_settings(ConsoleSettings, ROOT / "config/console.yaml", SERVICES["console"]["environment"])
+    ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environment_of("ingest"))
+    load_settings(IngestSettings, ROOT / "config/ingest.yaml", environment_of("sensors"))
+    alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environment_of("alerting"))
+    fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", environment_of("fusion"))
+    archive = load_settings(ArchiveSettings, ROOT / "config/archive.yaml", environment_of("archive"))
+    history = load_settings(HistorySettings, ROOT / "config/history.yaml", environment_of("history"))
+    console = load_settings(ConsoleSettings, ROOT / "config/console.yaml", environment_of("console"))
     inside = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix("INSIDE://")
     named = {"ingest": ingest, "alerting": alerting, "fusion": fusion, "archive": archive, "history": history}
     assert {settings.kafka_bootstrap for settings in named.values()} == {inside}

@@ -81,7 +81,7 @@ def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
 
 def test_alertmanager_takes_its_configuration_and_coincide_its_receivers() -> None:
     """Alertmanager itself says so where it is installed."""
-    config = DEPLOY / "prometheus" / "alertmanager.yml"
+    config = DEPLOY.parent / "config" / "alertmanager.yml"
     named = {route["receiver"] for route in [of_yaml(config)["route"], *of_yaml(config)["route"]["routes"]]}
     assert named == {each["name"] for each in of_yaml(config)["receivers"]}
     [receiver] = load_receivers(DEPLOY.parent / "config" / "compose" / "receivers.yaml", {})

@@ -1,6 +1,7 @@
 """Prometheus and Alertmanager beside a system; real ones where they are installed."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,9 @@ import yaml
 from deploy.local.layout import Layout
 from deploy.local.machine import ROOT, LocalError, free_ports
 from deploy.local.monitor import PROGRAMS, commands, find_programs, prometheus_configuration
+from tests.integration.mailbox import running_mailbox
 from tests.integration.service_process import until
+from tests.services.alerting.receivers.alertmanager_process import find_alertmanager
 
 NAMES = ("ingest", "fusion", "alerting", "prometheus", "alertmanager")
 HERE = all(any(map(shutil.which, names)) for names in PROGRAMS.values())
@@ -76,6 +79,37 @@ def test_both_run_and_prometheus_judges_the_rules_and_finds_alertmanager(tmp_pat
             process.send_signal(signal.SIGTERM)
             process.wait(20)
     assert _get(f"{prometheus}/-/ready") is None
+
+
+def test_who_is_named_in_a_file_of_ones_own_gets_a_letter_when_a_rule_fires(tmp_path: Path) -> None:
+    """The file is that of the page, with the address of a mail server that is here."""
+    own, [port] = tmp_path / "own", free_ports(1)
+    own.mkdir()
+    programs = {"prometheus": "prometheus", "alertmanager": find_alertmanager()}
+    layout = Layout.isolated(tmp_path / "system", {"COINCIDE_CONFIG": str(own)})
+    with running_mailbox() as mailbox:
+        (own / "alertmanager.yml").write_text(yaml.safe_dump(_shown_on_the_page(mailbox.port)), encoding="utf-8")
+        command = commands(layout, programs, {"prometheus": 1, "alertmanager": port})["alertmanager"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                until(lambda: _get(f"http://127.0.0.1:{port}/-/ready") is not None)
+                fires = {"labels": {"alertname": "CoincideKafkaAway", "severity": "page"}}
+                httpx.post(f"http://127.0.0.1:{port}/api/v2/alerts", json=[fires], trust_env=False).raise_for_status()
+                until(lambda: len(mailbox.letters) == 1)
+            finally:
+                process.terminate()
+    assert "CoincideKafkaAway" in str(mailbox.letters[0]["Subject"])
+    assert mailbox.letters[0]["To"] == "night@example.org"
+
+
+def _shown_on_the_page(port: int) -> Any:
+    page = (ROOT / "docs/how-to/answer-an-alert.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"```yaml\n(route:.*?)```", page, re.DOTALL)
+    document = yaml.safe_load(shown)
+    [mail] = document["receivers"][0]["email_configs"]
+    mail |= {"smarthost": f"127.0.0.1:{port}", "require_tls": False}
+    del mail["auth_username"], mail["auth_password"]  # which Alertmanager gives only over TLS
+    return document
 
 
 def test_the_commands_name_files_that_exist(tmp_path: Path) -> None:
