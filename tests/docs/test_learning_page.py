@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from coincide.command.main import main
+from coincide.queries import Query
 from docs.generate import ROOT
 from docs.studies import learning
 from docs.studies.picks import load_picks
@@ -30,14 +31,21 @@ def test_the_commands_write_what_the_page_shows(
         assert main(shlex.split(command.replace("\\\n", ""))[1:]) == 0
         out, err = capsys.readouterr()
         assert table in err + out
-        assert len(table.splitlines()) >= 2 or not table
-    assert len(SHOWN) >= 2
+        assert len(table) > 60 or not table
+    assert len(SHOWN) >= 5
     (tmp_path / "streams.yaml").write_text(json.dumps({"streams": first_streams(FIRST)}), encoding="utf-8")
     written = load_sensors(tmp_path / "learnt.yaml", load_streams(tmp_path / "streams.yaml"))
     assert sorted(written) == ["hall-mic", "porch-mic"]
     shown, *_ = blocks(PAGE, "yaml")
     assert shown == (tmp_path / "learnt.yaml").read_text(encoding="utf-8")
     assert (tmp_path / "learnt.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_the_query_is_that_of_the_file_and_its_threshold_the_least_that_chance_allows() -> None:
+    [shown] = blocks(PAGE, "json")
+    assert shown == (ROOT / "docs/tutorials/heard-twice.json").read_text(encoding="utf-8")
+    query = Query.from_json({"id": "heard-twice", **json.loads(shown)})
+    assert f"From a threshold of {query.within[0].threshold:g} on, chance gives at most 1 match a day.\n" in PAGE
 
 
 @pytest.mark.slow
