@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.console.conftest import shoot
 from tests.console.line import Line
 from tests.console.past import running_past
+from tests.console.test_now import bang
 from tests.integration.service_process import until
 
 pytestmark = pytest.mark.slow
@@ -205,6 +206,42 @@ def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_
     until(lambda: known(line, "choosy")["version"] == 2)
     assert known(line, "choosy")["query"]["within"][0]["threshold"] == 0.1
     expect(page.get_by_label("Versions")).to_contain_text("within[0].threshold: 0.3 → 0.1")
+
+
+def test_where_one_slider_cannot_move_all_thresholds_it_says_so(open_page: OpenPage, line: Line) -> None:
+    roles = {"a": "neutrino", "b": "neutrino", "c": "neutrino"}
+    windows = [{"between": two, "window_s": 10, "threshold": t} for two, t in ((["a", "b"], 0.1), (["b", "c"], 0.2))]
+    query = {"from": roles, "within": windows, "coalesce": {"gap_s": 10}}
+    line.call("PUT", "alerting", "/v1/queries/uneven", json=query).raise_for_status()
+    page = open_page("/queries?query=uneven")
+    card = page.get_by_label("Threshold").first
+    card.get_by_label("Over").select_option("other")
+    card.get_by_label("From (RFC 3339)").fill("1987-02-23T07:30:00Z")
+    card.get_by_label("To (RFC 3339)").fill("1987-02-23T07:40:00Z")
+    card.get_by_role("button", name="Look").click()
+    expect(card).to_contain_text("Its windows have different thresholds", timeout=30_000)
+    expect(card.get_by_role("button", name="Apply this threshold")).to_have_count(0)
+    expect(card.locator("path.curve-episodes")).to_have_count(1)
+    shoot(page, "queries-slider-uneven")
+
+
+def test_a_query_that_breaks_a_limit_is_suspended_and_says_why(open_page: OpenPage, line: Line) -> None:
+    query = {**BANG, "limits": {"max_matches_per_s": 1}}
+    line.call("PUT", "alerting", "/v1/queries/zz-loud", json=query).raise_for_status()
+    until(lambda: bool(bang(line)) and known(line, "zz-loud")["suspended"] != [])
+    page = open_page("/queries")
+    row = page.get_by_label("Queries", exact=True).locator("tbody tr").first  # suspended ones come first
+    expect(row.get_by_role("link", name="zz-loud")).to_be_visible()
+    reached = known(line, "zz-loud")["suspended"][0]["reached"]
+    expect(row).to_contain_text(f"Suspended in harbour: max_matches_per_s allows 1, and {reached:g} were reached.")
+    row.get_by_role("link", name="zz-loud").click()
+    state = page.get_by_label("State")
+    expect(state.locator(".state-word")).to_have_text("Suspended")
+    shoot(page, "queries-suspended")
+    state.get_by_role("button", name="Resume").click()
+    expect(page.get_by_label("State").locator(".state-word")).to_have_text("Running")
+    headers = {"If-Match": f'"{known(line, "zz-loud")["version"]}"'}
+    line.call("DELETE", "alerting", "/v1/queries/zz-loud", headers=headers).raise_for_status()
 
 
 def test_a_query_is_paused_resumed_and_removed(open_page: OpenPage, line: Line) -> None:

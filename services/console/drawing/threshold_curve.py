@@ -1,4 +1,4 @@
-"""The what-if curve: matches, and those by chance, against the threshold, with the present one and the chosen one."""
+"""The what-if curve: matches, episodes and chance at each threshold, with the present and the chosen one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ class ThresholdCurve:
         self._most = max([1.0, *(float(each.matches) for each in points)])
         self._least_x = min([present, *(each.threshold for each in points)])
         picture = ui.element("svg").classes("threshold-curve").props(f'viewBox="0 0 {WIDE} {TALL}" role=img')
-        picture.props["aria-label"] = "Matches and chance matches at each threshold"
+        picture.props["aria-label"] = "Matches, episodes and chance matches at each threshold"
         with picture:
             self._axes()
             self._steps([(each.threshold, float(each.matches)) for each in points], "curve-matches")
+            episodes = [(each.threshold, float(each.episodes)) for each in points if each.episodes is not None]
+            self._steps(episodes, "curve-episodes")
             chance = [(each.threshold, each.chance) for each in points if each.chance is not None]
             self._steps(chance, "curve-chance")
             self._upright(present, "curve-present")

@@ -9,20 +9,28 @@ from services.console.pages.queries.past_runs import Example
 from services.console.pages.time_words import duration
 from services.console.rest.run_answers import CurvePointAnswer
 
+DAY_US = 86_400_000_000
+
 
 def sentence_of(curve: Sequence[CurvePointAnswer], present: float, chosen: float, span_us: int) -> str:
     """Return what a threshold gives instead of the present one, in a sentence."""
     was, now = at_threshold(curve, present), at_threshold(curve, chosen)
-    over = duration(span_us / 1e6)
     if now is None:
         return f"At {chosen:.2f}: the run does not say."
+    days = span_us / DAY_US
+
+    def daily(number: float) -> str:
+        return f" ({_rounded(number / days)} a day)" if days > 1 else ""
+
+    over = duration(span_us / 1e6)
     parts = [f"At {chosen:.2f}: {now.matches:,} {'match' if now.matches == 1 else 'matches'} in {over}"]
+    parts.append(daily(now.matches))
     if was is not None and chosen != present:
-        parts.append(f" instead of {was.matches:,}")
+        parts.append(f" instead of {was.matches:,}{daily(was.matches)}")
     if now.episodes is not None:
-        parts.append(f", {now.episodes:,} {'episode' if now.episodes == 1 else 'episodes'}")
+        parts.append(f", {now.episodes:,} {'episode' if now.episodes == 1 else 'episodes'}{daily(now.episodes)}")
     if now.chance is not None:
-        parts.append(f"; by chance alone {_rounded(now.chance * 86_400e6 / span_us)} a day")
+        parts.append(f"; by chance alone {_rounded(now.chance / days)} a day")
     return "".join(parts) + "."
 
 

@@ -35,6 +35,7 @@ RANGES = {
     "newest": "its newest matches",
     "other": "other times",
 }
+SIGNS = {"matches": "matches", "episodes": "episodes", "chance": "matches by chance", "present": "now"}
 LEAST = 0.02  # where the curve begins
 EXAMPLES = 4
 RUN_IS_OFF = "Start the archive and the history process (make up COINCIDE_ARCHIVE_PATH=..., make demo has both)."
@@ -116,7 +117,9 @@ class ThresholdSlider:
         with self._box:
             self._curve = ThresholdCurve(run.curve, self._present)
             with ui.element("ul").classes("legend"):
-                for kind, words in (("matches", "matches"), ("chance", "by chance"), ("present", "now")):
+                for kind, words in SIGNS.items():
+                    if kind == "episodes" and all(each.episodes is None for each in run.curve):
+                        continue
                     with ui.element("li"):
                         ui.element("span").classes(f"sign sign-{kind}").props("aria-hidden=true")
                         Words("span", words)
@@ -132,7 +135,11 @@ class ThresholdSlider:
         self._choose(self._present)
 
     def _offer(self) -> None:
-        if not self._viewer.may("queries") or count_of_thresholds(self._query.query) > 1:
+        if count_of_thresholds(self._query.query) > 1:
+            Words("p", "Its windows have different thresholds: change each below, and save.").classes("soft")
+            return
+        if not self._viewer.may("queries"):
+            Words("p", "It takes a key with the scope queries to apply another threshold.").classes("soft")
             return
         path = path_of("v1", "queries", self._query.id, "threshold")
         with ui.element("div").classes("row"):

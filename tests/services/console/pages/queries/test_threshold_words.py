@@ -1,0 +1,33 @@
+"""What a threshold gives, in a sentence: of the range as it is, and a day where the range is longer."""
+
+from services.console.pages.queries.threshold_words import DAY_US, sentence_of
+from services.console.rest.run_answers import CurvePointAnswer
+
+CURVE = [
+    CurvePointAnswer(0.3, 700, 70, 14.0),
+    CurvePointAnswer(0.5, 84, 28, 0.7),
+    CurvePointAnswer(0.9, 1, 1, 0.0),
+]
+
+
+def test_a_day_or_less_is_said_as_it_is() -> None:
+    assert sentence_of(CURVE, 0.5, 0.3, DAY_US) == (
+        "At 0.30: 700 matches in 24 h instead of 84, 70 episodes; by chance alone 14 a day."
+    )
+    assert (
+        sentence_of(CURVE, 0.5, 0.5, DAY_US // 2)
+        == "At 0.50: 84 matches in 12 h, 28 episodes; by chance alone 1.4 a day."
+    )
+
+
+def test_of_more_than_a_day_each_number_is_said_a_day_too() -> None:
+    assert sentence_of(CURVE, 0.5, 0.3, 7 * DAY_US) == (
+        "At 0.30: 700 matches in 7 days (100 a day) instead of 84 (12 a day), 70 episodes (10 a day); "
+        "by chance alone 2 a day."
+    )
+
+
+def test_what_a_run_does_not_know_is_left_out() -> None:
+    [point] = [CurvePointAnswer(0.6, 1)]
+    assert sentence_of([point], 0.5, 0.6, DAY_US) == "At 0.60: 1 match in 24 h instead of 1."
+    assert sentence_of([point], 0.5, 0.7, DAY_US) == "At 0.70: the run does not say."
