@@ -29,11 +29,6 @@ def has_one_threshold(query: Query) -> bool:
     return query.joint_threshold is not None or len({edge.threshold for edge in query.graph.edges}) == 1
 
 
-def with_threshold(query: Query, threshold: float) -> Query:
-    """Return the query with another value of its one threshold."""
-    return query.with_threshold(threshold)
-
-
 def at_threshold(query: Query, threshold: float) -> Query:
     """Return the query whose matches the point of a curve counts: all that the query asks, and so probable at least."""
     if has_one_threshold(query):

@@ -14,7 +14,6 @@ from spark_jobs.replaying.match_curves import (
     own_threshold,
     some_of,
     thresholds_from,
-    with_threshold,
 )
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.request import RunError, RunRequest
@@ -54,7 +53,7 @@ class Question:
     def asked(self) -> list[Query]:
         """The query with each threshold."""
         own = own_threshold(self.query)
-        return [self.query if each == own else with_threshold(self.query, each) for each in self.thresholds]
+        return [self.query if each == own else self.query.with_threshold(each) for each in self.thresholds]
 
     @cached_property
     def levels(self) -> PairLevels | None:

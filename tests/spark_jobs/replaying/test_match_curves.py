@@ -19,7 +19,6 @@ from spark_jobs.replaying.match_curves import (
     SpanRuns,
     own_threshold,
     thresholds_from,
-    with_threshold,
 )
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.request import RunError, RunRequest, parsed_time
@@ -71,10 +70,10 @@ def test_each_point_of_the_curve_is_a_run_with_that_threshold(document: dict[str
     thresholds = [0.05, 0.1, 0.33, own_threshold(query), 0.7, 0.95]
     least = thresholds[0] if query.at_least is None else own_threshold(query)
     told = thresholds if query.at_least is None else [least]
-    tuples, records = figures_of(with_threshold(query, least), frames, thresholds)
+    tuples, records = figures_of(query.with_threshold(least), frames, thresholds)
     assert tuples.curve(told) == records.curve(told)
     for point, threshold in zip(tuples.curve(told), told, strict=True):
-        again = with_threshold(query, threshold)
+        again = query.with_threshold(threshold)
         matches = list(complete_matches(played(again.to_json(), frames), STREAMS, lambda: None))
         assert point == {"threshold": threshold, "matches": len(matches), "episodes": episodes(again, matches)}
     assert sum(tuples.histogram()["counts"]) == len(tuples) > 20
@@ -118,10 +117,10 @@ def test_the_thresholds_of_a_curve() -> None:
 
 
 def test_a_threshold_is_set_where_the_query_has_its_one() -> None:
-    assert own_threshold(with_threshold(QUERY, 0.2)) == 0.2
+    assert own_threshold(QUERY.with_threshold(0.2)) == 0.2
     three = Query.from_json(THREE)
-    assert with_threshold(three, 0.05).joint_threshold == 0.05
-    assert with_threshold(Query.from_json(TWICE), 0.05).within[0].threshold == 0.4
+    assert three.with_threshold(0.05).joint_threshold == 0.05
+    assert Query.from_json(TWICE).with_threshold(0.05).within[0].threshold == 0.4
 
 
 def match(id_: str, probability: float) -> ComparedMatch:
