@@ -28,7 +28,8 @@ class Detections(ArrowColumns):
     ----------
     detected_at_us : array_like of int or datetime64, shape (n,)
         Reported times, in any order, from 1898 to 2112: microseconds since the epoch (UTC), or datetime64 of any unit
-        in UTC, of which parts of a microsecond are cut off.
+        in UTC, of which parts of a microsecond are cut off. Numbers count as microseconds however small they are: only
+        `from_table` refuses those that look like seconds.
     templates : sequence of Histogram
         The templates that the rows refer to.
     template_index : array_like of int, shape (n,), optional
