@@ -129,19 +129,29 @@ def _shard(
 ) -> tuple[ShardState, AcceptedBatch]:
     """Return a shard that holds rows; their order decides nothing that a record says."""
     state = ShardState.empty(streams, UNLIMITED, 0, CHEAPEST)
+    columns = event_columns(state, rows, templates)
+    state.table.append(columns)
+    nothing = np.zeros(len(rows), np.int64)
+    unwatched = Backgrounds(0, nothing, {(code, 0): None for code in np.unique(columns.area).tolist()})
+    return state, AcceptedBatch(columns, unwatched, nothing, nothing, np.zeros((len(rows), 2), np.int64))
+
+
+def event_columns(
+    state: ShardState, rows: pa.Table, templates: Mapping[str, Histogram], first_seq: int = 0
+) -> EventColumns:
+    """Return rows as a shard has them; it learns their areas, sensors and templates."""
     names = list(zip(*(rows[name].to_pylist() for name in ("area", "sensor_id", "stream", "template")), strict=True))
     codes = {each: _codes(state, each, templates) for each in dict.fromkeys(names)}
     area, sensor, stream, template = np.array([codes[each] for each in names], np.int32).reshape(-1, 4).T.copy()
-    detected_at_us = rows["detected_at_us"].to_numpy()
-    count = len(rows)
-    columns = EventColumns(
+    detected_at_us, count = rows["detected_at_us"].to_numpy(), len(rows)
+    return EventColumns(
         ids=rows["id"].to_pylist(),
         attributes=rows["attributes"].cast(pa.binary()).to_pylist(),
-        seq=np.arange(count),
+        seq=np.arange(first_seq, first_seq + count),
         detected_at_us=detected_at_us,
         latest_us=detected_at_us + state.templates.latest_us[template],
         received_at_us=rows["received_at_us"].to_numpy(),
-        offset=np.zeros(count, np.int64),
+        offset=rows["offset"].to_numpy(),
         area=area,
         sensor=sensor,
         template=template,
@@ -149,10 +159,6 @@ def _shard(
         slot=np.zeros(count, np.int32),
         remembered=np.zeros(count, np.bool_),
     )
-    state.table.append(columns)
-    nothing = np.zeros(count, np.int64)
-    unwatched = Backgrounds(0, nothing, {(code, 0): None for code in np.unique(area).tolist()})
-    return state, AcceptedBatch(columns, unwatched, nothing, nothing, np.zeros((count, 2), np.int64))
 
 
 def _codes(

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from coincide import Stream
 from coincide.chunks.key_ranges import KeyRange
+from coincide.queries import Query, ReadingsQuery, SpellQuery
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.replaying.archive_rows import CHUNK_ROWS, HashRows, Wanted, copy_topic
 from spark_jobs.replaying.chunk_answers import (
@@ -28,8 +29,14 @@ from spark_jobs.replaying.match_curves import (
     MatchFigures,
 )
 from spark_jobs.replaying.question import GRID_POINTS, Question
+from spark_jobs.replaying.readings_answer import (
+    ReadingsTask,
+    own_threshold,
+    readings_figures,
+    refuse_more_episodes,
+)
 from spark_jobs.replaying.request import RunError, RunRequest
-from spark_jobs.replaying.run_folder import MATCHES, Reporter
+from spark_jobs.replaying.run_folder import EPISODES, MATCHES, Reporter
 from spark_jobs.replaying.spark_staff import SparkStaff
 from spark_jobs.replaying.staff import Others, Processes, Staff
 from spark_jobs.replaying.topic_records import opened_topic
@@ -52,21 +59,43 @@ class CompleteRun:
     reporter: Reporter
 
     def figures(self) -> dict[str, Any]:
-        """Write the matches, and return what the summary says."""
-        question = Question.of(self.request)
+        """Write the matches, or the episodes of a query over readings, and return what the summary says."""
         with self._archive() as (archive, begun), self._parts() as parts, Staff(self._others(Path(parts))) as staff:
-            cuts = [CutTask(self._rows(archive, each), question, CHUNK_ROWS) for each in range(archive.area_hashes)]
-            cut_until = begun + (1 - begun) * CUTTING
-            ranges = _in_order(staff.answers(cuts, partial(self._told, begun, cut_until)))
-            tasks = [
-                self._task(cut.rows, keys, question, Path(parts) / f"{cut.rows.area_hash:04d}-{nth:06d}.ndjson")
-                for cut, of_hash in zip(cuts, ranges, strict=True)
-                for nth, keys in enumerate(of_hash)
-            ]
-            answers = _in_order(self._bounded(staff.answers(tasks, partial(self._told, cut_until, 1.0))))
-            if self.request.keeps_matches:
-                self._join_lines(tasks)
+            hashes = [HashRows(archive, each, self._wanted()) for each in range(archive.area_hashes)]
+            if isinstance(self.request.query, Query):
+                return self._of_join(hashes, staff, Path(parts), begun)
+            return self._of_readings(self.request.query, hashes, staff, Path(parts), begun)
+
+    def _of_join(self, hashes: Sequence[HashRows], staff: Staff, parts: Path, begun: float) -> dict[str, Any]:
+        question = Question.of(self.request)
+        cut_until = begun + (1 - begun) * CUTTING
+        cuts = [CutTask(rows, question, CHUNK_ROWS) for rows in hashes]
+        ranges = _in_order(staff.answers(cuts, partial(self._told, begun, cut_until)))
+        tasks = [
+            self._task(rows, keys, question, parts / f"{rows.area_hash:04d}-{nth:06d}.ndjson")
+            for rows, of_hash in zip(hashes, ranges, strict=True)
+            for nth, keys in enumerate(of_hash)
+        ]
+        answers = _in_order(self._bounded(staff.answers(tasks, partial(self._told, cut_until, 1.0))))
+        if self.request.keeps_matches:
+            self._join_lines(MATCHES, [task.lines for task in tasks if task.lines is not None])
         return self._summed(question, answers)
+
+    def _of_readings(
+        self, query: ReadingsQuery | SpellQuery, hashes: Sequence[HashRows], staff: Staff, parts: Path, begun: float
+    ) -> dict[str, Any]:
+        """Answer hash by hash: what a group's readings mean depends on those before them."""
+        least = min(own_threshold(query), self.request.min_threshold or 1.0)
+        tasks = [
+            ReadingsTask(rows, query, least, self.streams, CHUNK_ROWS, parts / f"{nth:04d}", self.settings.max_matches)
+            for nth, rows in enumerate(hashes)
+        ]
+        answers = _in_order(staff.answers(tasks, partial(self._told, begun, 1.0)))
+        refuse_more_episodes(sum(each.episodes for each in answers), self.settings.max_matches)
+        if self.request.keeps_matches:
+            self._join_lines(MATCHES, [])
+            self._join_lines(EPISODES, [task.lines for task in tasks])
+        return readings_figures(query, least, answers)
 
     def _parts(self) -> TemporaryDirectory[str]:
         """Return the folder of what tasks write; one that a cluster still has in hand may write while it goes."""
@@ -103,9 +132,6 @@ class CompleteRun:
                 copy_topic(frames, self._wanted(), archive, lambda share: self.reporter.progress(COPYING * share))
             yield archive, COPYING
 
-    def _rows(self, archive: Archive, area_hash: int) -> HashRows:
-        return HashRows(archive, area_hash, self._wanted())
-
     def _task(self, rows: HashRows, keys: KeyRange, question: Question, lines: Path) -> ChunkTask:
         kept = lines if self.request.keeps_matches else None
         most = self.settings.max_matches, self.settings.max_counted
@@ -118,9 +144,9 @@ class CompleteRun:
     def _told(self, begun: float, end: float, share: float) -> None:
         self.reporter.progress(begun + (end - begun) * share)
 
-    def _join_lines(self, tasks: Sequence[ChunkTask]) -> None:
-        with self.reporter.folder.writing(MATCHES) as out:
-            for lines in (task.lines for task in tasks if task.lines is not None):
+    def _join_lines(self, name: str, parts: Sequence[Path]) -> None:
+        with self.reporter.folder.writing(name) as out:
+            for lines in parts:
                 with lines.open("rb") as part:
                     copyfileobj(part, out)
 

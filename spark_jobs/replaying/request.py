@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from coincide.errors import QueryError
-from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries import AnyQuery, ReadingsQuery, query_from_json
 from services.common.content_ids import content_id
 
 RunSource = Literal["archive", "topic"]
@@ -47,12 +47,12 @@ class RunRequest:
                 "a run as live reads the topic (--source topic): the archive does not have the heartbeats, which tell "
                 "what was late"
             )
-        if not self.as_live and not isinstance(self.query, Query):
-            raise RunError(f"query {self.query.id} is over readings: only --as-live answers it")
         if self.as_live and not self.keeps_matches:
             raise RunError("keeps_matches is for complete runs: a run as live writes its matches")
         if self.min_threshold is not None and not 0 < self.min_threshold <= 1:
             raise RunError(f"min_threshold is {self.min_threshold!r}: a probability above 0, at most 1")
+        if isinstance(self.query, ReadingsQuery) and self.min_threshold is not None:
+            raise RunError(f"query {self.query.id} says something of every window: it has no threshold to be lowered")
         if self.as_live and self.min_threshold is not None:
             raise RunError("min_threshold is for complete runs: the live job gave no matches below its threshold")
 

@@ -87,4 +87,4 @@ def test_other_tools_read_the_archive(folder: Path) -> None:
         exec(block, session)
     assert len(session["detections"]) == 80
     [query] = blocks(PAGE, "sql")
-    assert sorted(duckdb.sql(query).fetchall()) == [("acoustic", 80), ("seismic", 80)]
+    assert sorted(duckdb.execute(query).fetchall()) == [("acoustic", 80), ("seismic", 80)]
