@@ -26,6 +26,11 @@ class ConsoleSettings(ListeningSettings):
     )
     archive_url: ServiceUrl | None = Field(None, description="The same of the archive job, where there is one.")
     history_url: ServiceUrl | None = Field(None, description="The same of the history process, where there is one.")
+    docs_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s\"<>]+$",
+        description="Where the site that `make docs` builds is served: pages lead there; null: they only name it.",
+    )
     answer_timeout_s: Seconds = Field(10.0, description="How long a service may take for one answer.")
     answer_max_bytes: int = Field(
         32 * 2**20,

@@ -27,7 +27,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedLine]:
 @pytest.fixture(scope="module")
 def console(line: WatchedLine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     folder = tmp_path_factory.mktemp("console")
-    with running_console(folder, line, fusion_url=line.url("fusion")) as console:
+    with running_console(folder, line, fusion_url=line.url("fusion"), docs_url="https://docs.example/site/") as console:
         yield console
 
 
@@ -73,7 +73,8 @@ def test_a_fusion_that_stalls_is_the_sentence_until_it_goes_on(open_page: OpenPa
     expect(verdict(page)).to_contain_text(
         re.compile(r"Fusion has not finished a batch for 2(\.\d+)? min: 2 records wait")
     )
-    expect(verdict(page)).to_contain_text("docs/how-to/answer-an-alert.md, “Line stalled”")
+    advice = verdict(page).get_by_role("link", name="docs/how-to/answer-an-alert.md, “Line stalled”")
+    expect(advice).to_have_attribute("href", "https://docs.example/site/how-to/answer-an-alert.html#line-stalled")
     expect(station(page, "Fusion")).to_contain_text("Wrong")
     expect(station(page, "Ingest")).to_contain_text("Well")
     shoot(page, "health-stalled")

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from docs.generate import PYTHON_PACKAGES, ROOT
+from services.console.pages.docs_link import address_in
+from services.console.pages.health.faults import PAGE
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +42,12 @@ def pages_in(navigation: Any) -> Iterator[str]:
     else:
         for each in navigation.values() if isinstance(navigation, dict) else navigation:
             yield from pages_in(each)
+
+
+def test_the_console_leads_to_pages_and_sections_that_the_site_has(site: Path) -> None:
+    for section in ("Line stalled", "Dead-letter flood", "What repairs itself"):
+        page, _, anchor = address_in("https://docs.example", PAGE, section).partition("#")
+        assert f'id="{anchor}"' in (site / page.removeprefix("https://docs.example/")).read_text(encoding="utf-8")
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

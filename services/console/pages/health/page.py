@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
+from services.console.pages.docs_link import docs_link
 from services.console.pages.health.faults import Fault, faults_of
 from services.console.pages.health.refusals import RefusalTable
 from services.console.pages.health.stations import BESIDE, LINE, StationKind
@@ -22,13 +23,14 @@ OTHERS = 10
 class Verdict:
     """What is wrong now: the most upstream fault in one sentence, the others below it."""
 
-    def __init__(self) -> None:
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
         self._faults: Sequence[Fault] | None = None
         with ui.element("section").classes("verdict").props('aria-label="What is wrong now"') as self._box:
             with ui.element("p").classes("verdict-words").props("role=status"):
                 self._sign = Words("span", "").classes("station-sign").props("aria-hidden=true")
                 self._said = Words("span", "Looking at every part of the line …")
-            self._advice = Words("p", "").classes("soft small")
+            self._advice = ui.element("p").classes("soft small")
             self._others = ui.element("div")
 
     def show(self, faults: Sequence[Fault], line: LineReading, kinds: Sequence[StationKind]) -> None:
@@ -60,8 +62,12 @@ class Verdict:
         self._said.set_text(sentence)
 
     def _draw(self, faults: Sequence[Fault]) -> None:
-        self._advice.set_text(f"What to do: {advice(faults[0])}" if faults else "")
+        self._advice.clear()
         self._others.clear()
+        if faults:
+            with self._advice:
+                Words("span", "What to do: ")
+                docs_link(self._viewer, faults[0].page, faults[0].section)
         if len(faults) < 2:
             return
         with self._others:
@@ -69,15 +75,11 @@ class Verdict:
             with ui.element("ul"):
                 for each in faults[1 : OTHERS + 1]:
                     with ui.element("li"):
-                        Words("span", each.sentence)
-                        Words("span", f" {advice(each)}").classes("soft small")
+                        Words("span", f"{each.sentence} ")
+                        with ui.element("span").classes("soft small"):
+                            docs_link(self._viewer, each.page, each.section)
             if len(faults) > OTHERS + 1:
                 Words("p", f"And {len(faults) - OTHERS - 1} more.")
-
-
-def advice(fault: Fault) -> str:
-    """Return where the documentation says what to do."""
-    return f"{fault.page}, “{fault.section}”"
 
 
 async def show_health(viewer: Viewer) -> None:
@@ -85,7 +87,7 @@ async def show_health(viewer: Viewer) -> None:
     page_head("Health")
     line = viewer.line.reading()
     beside = [each for each in BESIDE if each.told_by in viewer.rest.services.urls]
-    verdict = Verdict()
+    verdict = Verdict(viewer)
     Words("h2", "The line").classes("beside-head")
     strips = [Strip("The line", LINE, line)]
     if beside:

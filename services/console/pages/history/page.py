@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from services.console.pages.docs_link import docs_link
 from services.console.pages.history.asking import AskForm
 from services.console.pages.history.difference import DifferenceView
 from services.console.pages.history.outcome import RunOutcome
@@ -28,7 +29,7 @@ async def show_history(viewer: Viewer) -> None:
     except RestError as error:
         if error.status != UNAVAILABLE:
             raise
-        _say_how_to_start(str(error))
+        _say_how_to_start(viewer, str(error))
         return
     await _show_runs(viewer, runs)
 
@@ -66,13 +67,15 @@ async def _show_runs(viewer: Viewer, runs: list[RunAnswer]) -> None:
     ui.timer(LOOK_EVERY_S, look)
 
 
-def _say_how_to_start(why: str) -> None:
+def _say_how_to_start(viewer: Viewer, why: str) -> None:
     with empty_state("Runs over history cannot be asked for"):
         Words("p", f"{why[:1].upper()}{why[1:]}.")
         Words("p", "Keep an archive, and the history process runs beside it:")
         Words("pre", START).props("tabindex=0")
         copy_button(START, "Copy the command")
-        Words("p", "docs/how-to/ask-the-past.md says more.").classes("soft small")
+        with ui.element("p").classes("soft small"):
+            docs_link(viewer, "docs/how-to/ask-the-past.md")
+            Words("span", " says more.")
 
 
 HISTORY = ConsolePage("/history", "History", show_history)
