@@ -54,6 +54,8 @@ def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     if given.archive is not None:
         settings = settings.model_copy(update={"archive_path": given.archive})
     if given.master is not None:
+        if given.as_live:
+            raise RunError("--master is for complete runs: a run as live takes the frames one after the other")
         settings = settings.model_copy(update={"master": given.master})
     source = given.source or usual_source(settings, as_live=given.as_live)
     asked = (parsed_time(given.from_), parsed_time(given.to), source, given.as_live)

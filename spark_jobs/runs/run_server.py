@@ -20,12 +20,13 @@ from services.common.problem_document import MEDIA_TYPE, problem_document
 from services.common.settings import ComponentSettings
 from spark_jobs.job.http_server import GuardedHandler, GuardedServer
 from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
-from spark_jobs.replaying.run_folder import MATCHES
+from spark_jobs.replaying.run_folder import EPISODES, MATCHES
 from spark_jobs.runs.run_queue import QueueFullError, RunQueue
 
 LONGEST_BODY = 65_536
-RUN = re.compile(r"/v1/history-runs/(r-[0-9a-f]{32})(?:/(matches|curve|compare))?")
+RUN = re.compile(r"/v1/history-runs/(r-[0-9a-f]{32})(?:/(matches|episodes|curve|compare))?")
 WHAT_IF = re.compile(r"/v1/queries/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/what-if")
+FILES = {"matches": MATCHES, "episodes": EPISODES}
 KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "warm_up_s": float | int}
 FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
 
@@ -83,8 +84,8 @@ class _Handler(GuardedHandler):
             self._submitted({"query": matched[1], "keeps_matches": False, **asked, **numbers})
         else:
             run, part = self._run()
-            if part == "matches":
-                self._send_matches(run)
+            if part in FILES:
+                self._send_lines(run, part)
             elif part == "compare":
                 self._answer(HTTPStatus.OK, self.server.service.compare(run, _other(url.query)))
             elif part == "curve":
@@ -133,12 +134,12 @@ class _Handler(GuardedHandler):
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
         return content
 
-    def _send_matches(self, run: str) -> None:
-        path = self.server.service.queue.folder(run).path / MATCHES
+    def _send_lines(self, run: str, part: str) -> None:
+        path = self.server.service.queue.folder(run).path / FILES[part]
         if not path.exists():
             raise ProblemError(
                 HTTPStatus.CONFLICT,
-                "there are no matches: the state says why, or the run counts them only",
+                f"there are no {part}: the state says why, or the run counts only, or its query has none",
             )
         with path.open("rb") as lines:
             self._head(HTTPStatus.OK, "application/x-ndjson", path.stat().st_size)

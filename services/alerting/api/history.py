@@ -27,7 +27,7 @@ PASSED_BACK = ("content-type", "content-length", "www-authenticate", "retry-afte
 
 RunId = Annotated[str, Path(pattern=r"^r-[0-9a-f]{32}$", description="The run's id.")]
 QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="The query's id.")]
-Part = Literal["matches", "curve", "compare"]
+Part = Literal["matches", "episodes", "curve", "compare"]
 PROBLEMS: dict[int | str, dict[str, Any]] = {503: {"description": "No history process is configured, or it is away"}}
 
 
@@ -115,7 +115,9 @@ def history_router(settings: AlertingSettings) -> APIRouter:
     async def delete_run(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
-    @router.get("/history-runs/{id}/{part}", summary="Its matches as NDJSON, its curve, or it beside another run")
+    @router.get(
+        "/history-runs/{id}/{part}", summary="Its matches or episodes as NDJSON, its curve, or it beside another run"
+    )
     async def read_part(request: Request, id: RunId, part: Part) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 

@@ -242,6 +242,8 @@ def test_the_command_runs_and_compares(
     counts = json.loads(capsys.readouterr().out)["counts"]
     gone = said[0]["matches"] - said[1]["matches"]
     assert counts == {"added": 0, "gone": gone, "changed": 0, "same": said[1]["matches"]}
+    assert main([*asked, "--to", "9", "--as-live", "--master", "local[2]"]) == 1
+    assert "--master is for complete runs" in capsys.readouterr().err
     assert main([*asked, "--to", "noon"]) == 1
     assert capsys.readouterr().err.startswith("history: 'noon' is no time")
     assert main(["compare", "r-none", said[0]["run"]]) == 1

@@ -1,5 +1,6 @@
 """Runs over HTTP: asked twice they are done once, they can be cancelled, and a restart loses none."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -75,6 +76,18 @@ def test_a_run_is_asked_for_read_and_deleted(client: httpx.Client) -> None:
     assert [each["run"] for each in client.get("/v1/history-runs").json()["items"]] == [other["run"], run]
     assert client.delete(f"/v1/history-runs/{run}").status_code == 204
     assert client.get(f"/v1/history-runs/{run}").status_code == 404
+
+
+def test_the_episodes_of_a_query_over_readings_are_read(client: httpx.Client) -> None:
+    read = {"from": "p", "value": "attributes.db", "where": {"above": 2}, "hold_s": 5}
+    asked = {"query": {"id": "loud", "coalesce": read, "lasting_s": 1, "threshold": 0.1}, "from": 0, "to": 61_000_000}
+    said = done(client, client.post("/v1/history-runs", json=asked).json()["run"])
+    episodes = client.get(f"/v1/history-runs/{said['run']}/episodes").text.splitlines()
+    assert said["episodes"] == len(episodes) > 3
+    assert [faults("episodes", json.loads(each)) for each in episodes] == [[]] * len(episodes)
+    of_pairs = done(client, client.post("/v1/history-runs", json=ASKED).json()["run"])["run"]
+    refused = client.get(f"/v1/history-runs/{of_pairs}/episodes")
+    assert (refused.status_code, refused.json()["detail"][:22]) == (409, "there are no episodes:")
 
 
 def test_the_oldest_of_too_many_runs_goes(client: httpx.Client) -> None:
