@@ -15,8 +15,6 @@ from services.ingest.http.recent_detections import RecentDetections, recent_dete
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.proposals_api import Proposals, proposals_router
-from services.ingest.registry.proposals_topic import ReadProposals
 from services.ingest.registry.sensor_bulk import sensor_bulk_router
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensor_changes_api import sensor_changes_router
@@ -26,6 +24,8 @@ from services.ingest.registry.stream_changes import StreamChanges
 from services.ingest.registry.streams_api import streams_router
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
+from services.ingest.templates.proposals_api import Proposals, proposals_router
+from services.ingest.templates.proposals_topic import ReadProposals
 
 
 def create_app(  # noqa: PLR0913 - the parts of the service

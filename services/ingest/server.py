@@ -22,11 +22,11 @@ from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HEALTH, HealthView
-from services.ingest.registry.proposals_topic import read_proposals
 from services.ingest.registry.sensors_topic import SENSORS, RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.stream_changes import QUERIES
 from services.ingest.settings import IngestSettings
+from services.ingest.templates.proposals_topic import read_proposals
 
 LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost
 

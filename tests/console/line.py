@@ -45,11 +45,11 @@ from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.proposals_topic import PROPOSALS
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
+from services.ingest.templates.proposals_topic import PROPOSALS
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Output

@@ -21,7 +21,7 @@ from deploy.local.java import find_java
 from deploy.local.machine import ROOT
 from services.common.kafka import create_consumer
 from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
-from services.ingest.registry.proposals_topic import PROPOSALS, read_proposals
+from services.ingest.templates.proposals_topic import PROPOSALS, read_proposals
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.topics import create_declared_topics, records_of, send
 

@@ -1,1 +1,1 @@
-"""Sensors and their templates: the topic, the file that seeds it, the snapshot that stamps, and the routes."""
+"""Sensors and streams: the topics, the file that seeds them, the snapshot that stamps, and the routes."""

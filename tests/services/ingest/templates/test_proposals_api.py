@@ -17,10 +17,10 @@ from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import read_answer
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.proposals_topic import PROPOSALS
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.settings import IngestSettings
+from services.ingest.templates.proposals_topic import PROPOSALS
 from tests.services.ingest.building import CLOCK, NOW_US, KeepingPublisher, registry_of
 from tests.services.kept_records import KeptRecords
 

@@ -24,10 +24,10 @@ from services.common.pages import (
 from services.common.preconditions import Precondition
 from services.common.problem import Problem
 from services.common.template_proposals import State, TemplateProposal
-from services.ingest.registry.proposals_topic import PROPOSALS, ReadProposals
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor, refuse_unfit_template
 from services.ingest.stamping.verdicts import Refused
+from services.ingest.templates.proposals_topic import PROPOSALS, ReadProposals
 
 
 class ProposalBody(BaseModel):
