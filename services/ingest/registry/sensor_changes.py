@@ -31,11 +31,10 @@ from services.ingest.registry.sensors import (
 )
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.versioned_records import VersionedRecords, try_again
 from services.ingest.stamping.verdicts import Refused
 
-SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
 MOST_STREAMS = 64
-MOST_REMEMBERED = 10_000
 
 Status = Literal["created", "replaced", "unchanged", "refused", "unacknowledged"]
 
@@ -81,8 +80,9 @@ class SensorChanges:
     audit: AuditTrail
     clock_us: Clock
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
-    # Versions given here, also to changes that were not acknowledged and to sensors removed since: never given twice.
-    _given: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._records = VersionedRecords(self.publisher, SENSORS)
 
     async def make(
         self, sensor_id: str, edit: Edit, precondition: Precondition, who: Caller, because: str | None = None
@@ -99,7 +99,7 @@ class SensorChanges:
         """
         async with self._one_at_a_time:
             if not self.registry.caught_up:
-                raise _try_again("the sensor registry has not been read yet")
+                raise try_again("the sensor registry has not been read yet")
             present = self.registry.snapshot.sensor(sensor_id)
             wanted = await run_in_threadpool(edit, present)  # to find a template looks at every sensor
             precondition.check(None if present is None else present.change.version, "sensor")
@@ -115,7 +115,7 @@ class SensorChanges:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
         async with self._one_at_a_time:
             if not self.registry.caught_up:
-                raise _try_again("the sensor registry has not been read yet")
+                raise try_again("the sensor registry has not been read yet")
             snapshot = self.registry.snapshot
             before = {each.sensor.id: snapshot.sensor(each.sensor.id) for each in many}
             outcomes = await asyncio.gather(
@@ -148,26 +148,17 @@ class SensorChanges:
             self.audit.note(who, *audited_change(sensor.id, before[sensor.id], sensor))
 
     def _next_version(self, sensor_id: str, present: Sensor | None) -> int:
-        version = max(0 if present is None else present.change.version, self._given.get(sensor_id, 0)) + 1
-        self._remember(sensor_id, version)
-        return version
+        return self._records.next_version(sensor_id, 0 if present is None else present.change.version)
 
     async def _write(self, sensor_id: str, sensor: Sensor | None) -> None:
-        value = None if sensor is None else sensor.to_record()
-        if not await self.publisher.publish_record(SENSORS, sensor_id.encode(), value):
-            raise _try_again("Kafka did not acknowledge the change; it may still take effect")
-        for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
+        def is_shown() -> bool:
             shown = self.registry.snapshot.sensor(sensor_id)
-            if shown == sensor and (shown is None or sensor is None or shown.change.version >= sensor.change.version):
-                return
-            await asyncio.sleep(LOOK_EVERY_S)
-        raise _try_again("the change was written, but not read back yet")
+            if shown is None or sensor is None:
+                return shown is sensor
+            return shown == sensor and shown.change.version >= sensor.change.version
 
-    def _remember(self, sensor_id: str, version: int) -> None:
-        self._given.pop(sensor_id, None)
-        self._given[sensor_id] = version
-        if len(self._given) > MOST_REMEMBERED:
-            del self._given[next(iter(self._given))]
+        value = None if sensor is None else sensor.to_record()
+        await self._records.write(sensor_id.encode(), value, is_shown)
 
 
 def removal(present: Sensor | None) -> None:
@@ -232,7 +223,3 @@ def _named(where: str, name: str, registry: Registry, known: Mapping[str, Histog
     if found is None:
         raise Problem(422, f"{where}: no registered sensor uses a template {name[:NAME_CHARACTERS]!r}; give its form")
     return found.histogram
-
-
-def _try_again(detail: str) -> Problem:
-    return Problem(503, detail, {"Retry-After": "1"})

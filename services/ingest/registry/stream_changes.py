@@ -18,10 +18,10 @@ from services.common.problem import Problem
 from services.common.stream_records import StreamRecord
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.versioned_records import VersionedRecords, try_again
 
 QUERIES = "coincide.queries"
 MOST_STREAMS = 256  # as fusion has it: removed ones count, too
-SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
 
 StreamEdit = Callable[[Stream | None], Stream | None]
 """From what a stream is to what it shall be; None: it is not, or shall not be."""
@@ -44,7 +44,9 @@ class StreamChanges:
     audit: AuditTrail
     clock_us: Clock
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _given: dict[str, int] = field(default_factory=dict)  # versions, also of changes that were not acknowledged
+
+    def __post_init__(self) -> None:
+        self._records = VersionedRecords(self.publisher, QUERIES)
 
     async def make(self, name: str, edit: StreamEdit, precondition: Precondition, who: Caller) -> bool:
         """Change a stream; return whether it was created. An edit that changes nothing makes no new version.
@@ -56,14 +58,15 @@ class StreamChanges:
         async with self._one_at_a_time:
             streams = self.registry.streams
             if not self.registry.caught_up:
-                raise _try_again("the streams and sensors have not been read yet")
+                raise try_again("the streams and sensors have not been read yet")
             present = streams.get(name)
             wanted = edit(present)
             precondition.check(None if present is None else streams.version(name), "stream")
             if wanted == present:
                 return False
             self._refuse_impossible(name, present, wanted)
-            await self._write(self._record(name, wanted, who))
+            record = self._record(name, wanted, who)
+            await self._records.write(record.key, record.to_record(), lambda: streams.version(name) >= record.version)
             await asyncio.to_thread(self.audit.note, who, *_audited(name, present, wanted))
             return present is None
 
@@ -79,27 +82,16 @@ class StreamChanges:
             raise Problem(409, f"{count} sensors report the stream {name!r}: change or remove them first")
 
     def _record(self, name: str, wanted: Stream | None, who: Caller) -> StreamRecord:
-        version = max(self.registry.streams.version(name), self._given.get(name, 0)) + 1
-        self._given[name] = version
         return StreamRecord(
             v=1,
             stream=name,
-            version=version,
+            version=self._records.next_version(name, self.registry.streams.version(name)),
             changed_at_us=self.clock_us(),
             changed_by=who.key,
             removed=wanted is None,
             max_delay_s=None if wanted is None else wanted.max_delay_s,
             longest_template_s=None if wanted is None else wanted.longest_template_s,
         )
-
-    async def _write(self, record: StreamRecord) -> None:
-        if not await self.publisher.publish_record(QUERIES, record.key, record.to_record()):
-            raise _try_again("Kafka did not acknowledge the change; it may still take effect")
-        for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
-            if self.registry.streams.version(record.stream) >= record.version:
-                return
-            await asyncio.sleep(LOOK_EVERY_S)
-        raise _try_again("the change was written, but not read back yet")
 
 
 def removed(present: Stream | None) -> None:
@@ -141,7 +133,3 @@ def _document(stream: Stream) -> dict[str, Any]:
 def _audited(name: str, before: Stream | None, after: Stream | None) -> tuple[str, str, Any, Any]:
     kind = "created" if before is None else "removed" if after is None else "changed"
     return f"stream.{kind}", name, before and _document(before), after and _document(after)
-
-
-def _try_again(detail: str) -> Problem:
-    return Problem(503, detail, {"Retry-After": "1"})
