@@ -28,7 +28,8 @@ from services.common.sensor_health import health_in
 from services.common.stream_records import StreamRecord
 from services.common.template_proposals import proposal_of
 from services.ingest.kafka.frames import heartbeat
-from services.ingest.registry.sensors import Particulars, Place, Sensor, SensorChange
+from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.sensors import LastChange, Particulars, Place, Sensor
 from services.ingest.registry.snapshot import Registry
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.core.fusion_core import FusionCore
@@ -46,7 +47,17 @@ from tests.spark_jobs.inputs import Row, frame, put, started
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
-TOPICS = ("episodes", "detections", "queries", "sensors", "matches", "dead-letters", "status", "sensor-health")
+TOPICS = (
+    "episodes",
+    "detections",
+    "queries",
+    "sensors",
+    "templates",
+    "matches",
+    "dead-letters",
+    "status",
+    "sensor-health",
+)
 STREAMS = {name: Stream(name, max_delay_s=120.0, longest_template_s=60.0) for name in ("seismic", "acoustic")}
 QUERY = {
     "id": "intruder",
@@ -72,10 +83,17 @@ SENSORS = {
         "hydrophone",
         "bay",
         {"acoustic": Histogram.point()},
-        Particulars(model="H-2", place=Place(47.5, -3.1, -40.0), labels={"owner": "harbour"}),
-        SensorChange(3, NOON_US, "seed"),
+        Particulars(model="H-2", place=Place(47.5, -3.1, -40.0), labels={"owner": "harbour"}, expect_every_s=60.0),
+        LastChange(3, NOON_US, "seed"),
+        {"acoustic": "exact"},
     ),
 }
+
+
+TEMPLATES = (
+    NamedTemplate("exact", Histogram.point()),
+    NamedTemplate("clock", Histogram.uniform(-2, 1), LastChange(3, NOON_US, "seed")),
+)
 
 
 def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
@@ -132,6 +150,7 @@ def records() -> dict[str, list[bytes]]:
         "detections": detections,
         "queries": [encode_query_change(each) for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
+        "templates": [template.to_record() for template in TEMPLATES],
         "matches": [each.value for each in output.matches],
         "dead-letters": letters + [each.value for each in output.dead_letters],
         "status": [before, output.status.value],
@@ -365,6 +384,13 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "no stream": lambda r: r.update(streams={}),
         "no area": lambda r: r.pop("area"),
         "an edge that is a text": lambda r: next(iter(r["streams"].values()))["edges_s"].append("x"),
+    },
+    "templates": {
+        "another format version": lambda r: r.update(v=2),
+        "no name": lambda r: r.pop("template"),
+        "no histogram": lambda r: r.pop("histogram"),
+        "a histogram without its mass": lambda r: r["histogram"].pop("mass"),
+        "a form in place of it": lambda r: r.update(histogram={"point": True}),
     },
     "matches": {
         "one member": lambda r: r["members"].pop(),

@@ -26,6 +26,8 @@ from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
 from services.ingest.templates.proposals_api import Proposals, proposals_router
 from services.ingest.templates.proposals_topic import ReadProposals
+from services.ingest.templates.template_changes import TemplateChanges
+from services.ingest.templates.templates_api import templates_router
 
 
 def create_app(  # noqa: PLR0913 - the parts of the service
@@ -59,6 +61,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(streams_router(StreamChanges(registry, publisher, audit, clock_us), settings))
     app.include_router(sensors_router(registry, clock_us))
     changes = SensorChanges(registry, publisher, audit, clock_us)
+    app.include_router(templates_router(TemplateChanges(changes), settings))
     app.include_router(sensor_bulk_router(changes, settings))
     app.include_router(sensor_changes_router(changes, settings))
     app.include_router(proposals_router(Proposals(changes, read_proposals)))
@@ -69,6 +72,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
             "the producer is not connected": publisher.connected,
             "the sensor registry has not been read yet": registry.has_sensors,
             "the streams have not been read yet": registry.streams.is_caught_up,
+            "the templates have not been read yet": registry.templates.is_caught_up,
         }
         return [reason for reason, good in checks.items() if not good]
 

@@ -22,6 +22,7 @@ from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HEALTH, HealthView
+from services.ingest.registry.named_templates import TEMPLATES, NamedTemplates
 from services.ingest.registry.sensors_topic import SENSORS, RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.stream_changes import QUERIES
@@ -36,7 +37,8 @@ def build_app(settings: IngestSettings) -> Guarded:
     metrics = IngestMetrics(CollectorRegistry())
     access = ComponentAccess("ingest", settings, metrics.registry)
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
-    registry = Registry(streams)
+    templates = NamedTemplates(follows=True)
+    registry = Registry(streams, templates)
     timeout_ms = int(settings.kafka_timeout_s * 1000)
     connect = partial(
         create_producer,
@@ -53,7 +55,10 @@ def build_app(settings: IngestSettings) -> Guarded:
     read = partial(create_consumer, settings.kafka_bootstrap)
     follower = TopicFollower(SENSORS, RegistryView(registry, metrics), read)
     streams_follower = TopicFollower(QUERIES, streams, read)
-    health_follower = TopicFollower(HEALTH, HealthView(registry, metrics), read)
+    others = [
+        TopicFollower(TEMPLATES, templates, read),
+        TopicFollower(HEALTH, HealthView(registry, metrics), read),
+    ]
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -61,7 +66,8 @@ def build_app(settings: IngestSettings) -> Guarded:
         streams_follower.start()
         follower.start()
         access.start()
-        health_follower.start()
+        for each in others:
+            each.start()
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
         every_s = settings.heartbeat_s
@@ -75,8 +81,8 @@ def build_app(settings: IngestSettings) -> Guarded:
         await asyncio.to_thread(publisher.stop)
         await asyncio.to_thread(follower.stop)
         await asyncio.to_thread(access.stop)
-        await asyncio.to_thread(health_follower.stop)
-        await asyncio.to_thread(streams_follower.stop)
+        for each in (*others, streams_follower):
+            await asyncio.to_thread(each.stop)
 
     app = create_app(
         settings,

@@ -1,34 +1,48 @@
-"""Make coincide.sensors say what config/sensors.yaml says: ``python -m services.ingest.registry.seed``."""
+"""Make the registered sensors and templates those of config/sensors.yaml: ``services.ingest.registry.seed``."""
 
 import argparse
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Self
+from types import MappingProxyType
+from typing import Self, TypeVar
 
-from kafka import KafkaProducer
+from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.future import Future
 
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
+from services.common.compacted_topic import records_so_far
 from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_consumer, create_producer
 from services.common.settings import SettingsError, load_settings, load_streams
 from services.ingest.registry import sensors_topic
-from services.ingest.registry.sensors import Sensor, SensorChange, audited_change
-from services.ingest.registry.sensors_file import load_sensors
+from services.ingest.registry.named_templates import (
+    TEMPLATES,
+    NamedTemplate,
+    NamedTemplates,
+    audited_template,
+    renewed,
+)
+from services.ingest.registry.sensors import LastChange, Sensor, audited_change
+from services.ingest.registry.sensors_file import load_declared
 from services.ingest.settings import IngestSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
 CHANGED_BY = "seed"
 
 
+T = TypeVar("T", Sensor, NamedTemplate)
+Changes = dict[str, T | None]
+
+
 @dataclass(frozen=True)
 class Difference:
-    """How the declared sensors differ from those on the topic; ids, sorted.
+    """How the declared sensors, or templates, differ from those on the topic; ids, or names, sorted.
 
     Those that somebody has `edited` since they were seeded differ too: over REST, or by accepting a template.
     """
@@ -39,8 +53,8 @@ class Difference:
     surplus: list[str]
 
     @classmethod
-    def between(cls, present: Mapping[str, Sensor], declared: Mapping[str, Sensor]) -> Self:
-        """Compare what is said of them: equal templates under other names are no change, nor who changed it last."""
+    def between(cls, present: Mapping[str, T], declared: Mapping[str, T]) -> Self:
+        """Compare what is said of them; who changed it last is no difference."""
         differing = sorted(each for each in present.keys() & declared.keys() if present[each] != declared[each])
         return cls(
             added=sorted(declared.keys() - present.keys()),
@@ -49,30 +63,67 @@ class Difference:
             surplus=sorted(present.keys() - declared.keys()),
         )
 
+    def changes(self, present: Mapping[str, T], declared: Mapping[str, T], *, overwrite: bool) -> Changes[T]:
+        """Return what is to be written, so that they are as declared."""
+        written: Changes[T] = {each: declared[each] for each in self.added}
+        for each in self.changed + (self.edited if overwrite else []):
+            written[each] = _seeded(present[each], declared[each])
+        return written
 
-def is_edited(sensor: Sensor) -> bool:
+
+def is_edited(known: Sensor | NamedTemplate) -> bool:
     """Whether somebody changed it since it was seeded."""
-    return sensor.change.version > 0 and sensor.change.changed_by != CHANGED_BY
+    return known.change.version > 0 and known.change.changed_by != CHANGED_BY
+
+
+def _seeded(before: T, after: T) -> T:
+    return replace(after, change=LastChange(before.change.version + 1, system_clock_us(), CHANGED_BY))
 
 
 def seed(
-    bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run: bool, overwrite: bool = False
+    bootstrap: str,
+    declared: Mapping[str, Sensor],
+    templates: Mapping[str, NamedTemplate] = MappingProxyType({}),
+    *,
+    prune: bool,
+    dry_run: bool,
+    overwrite: bool = False,
 ) -> list[str]:
     """Publish the differences, and tell the audit trail; return a line for each.
 
     After a `KafkaError`, running it again finishes the job.
     """
-    present = present_sensors(bootstrap)
-    difference = Difference.between(present, declared)
-    changes: dict[str, Sensor | None] = {each: declared[each] for each in difference.added}
-    for each in difference.changed + (difference.edited if overwrite else []):
-        change = SensorChange(present[each].change.version + 1, system_clock_us(), CHANGED_BY)
-        changes[each] = replace(declared[each], change=change)
+    present, named = present_sensors(bootstrap), present_templates(bootstrap)
+    of_templates = Difference.between(named, templates)
+    new_templates = of_templates.changes(named, templates, overwrite=overwrite)
+    wanted = {id_: renewed(sensor, named | _there(new_templates)) for id_, sensor in declared.items()}
+    of_sensors = Difference.between(present, wanted)
+    changes = of_sensors.changes(present, wanted, overwrite=overwrite)
     if prune:
-        changes |= dict.fromkeys(difference.surplus)
-    if changes and not dry_run:
-        _publish(bootstrap, present, changes)
-    return _report(difference, len(declared), prune=prune, dry_run=dry_run, overwrite=overwrite)
+        changes |= dict.fromkeys(of_sensors.surplus)
+    changes |= _following(present, changes, _there(new_templates))
+    if prune:
+        in_use = {name for sensor in (present | changes).values() if sensor for name in sensor.names.values()}
+        of_templates = replace(of_templates, surplus=[each for each in of_templates.surplus if each not in in_use])
+        new_templates |= dict.fromkeys(of_templates.surplus)
+    if not dry_run:
+        _publish(bootstrap, named, new_templates, present, changes)
+    report = partial(_report, prune=prune, dry_run=dry_run, overwrite=overwrite)
+    lines = report(of_templates, len(templates), kind="template ") if templates or named else []
+    return lines + report(of_sensors, len(declared))
+
+
+def _there(changes: Changes[T]) -> dict[str, T]:
+    return {name: each for name, each in changes.items() if each is not None}
+
+
+def _following(
+    present: Mapping[str, Sensor], changes: Changes[Sensor], templates: Mapping[str, NamedTemplate]
+) -> Changes[Sensor]:
+    """Return the sensors that the file does not change, but a template that they name."""
+    others = {id_: sensor for id_, sensor in present.items() if id_ not in changes}
+    follow = {id_: renewed(sensor, templates) for id_, sensor in others.items()}
+    return {id_: _seeded(others[id_], sensor) for id_, sensor in follow.items() if sensor != others[id_]}
 
 
 def present_sensors(bootstrap: str) -> dict[str, Sensor]:
@@ -82,7 +133,18 @@ def present_sensors(bootstrap: str) -> dict[str, Sensor]:
         sensors: dict[str, Sensor | None] = {}
         for some in sensors_topic.changes_so_far(consumer):
             sensors |= some
-        return {sensor_id: sensor for sensor_id, sensor in sensors.items() if sensor is not None}
+        return _there(sensors)
+    finally:
+        consumer.close(timeout_ms=1000)
+
+
+def present_templates(bootstrap: str) -> dict[str, NamedTemplate]:
+    """Return the templates on their topic; raises KafkaError when Kafka is away."""
+    consumer = create_consumer(bootstrap)
+    try:
+        templates = NamedTemplates()
+        templates.replace(records_so_far(consumer, TopicPartition(TEMPLATES, 0)))
+        return dict(templates)
     finally:
         consumer.close(timeout_ms=1000)
 
@@ -104,32 +166,43 @@ class _Batch:
             self._sent.pop().get(ACKNOWLEDGED_WITHIN_S)
 
 
-def _publish(bootstrap: str, before: Mapping[str, Sensor], changes: Mapping[str, Sensor | None]) -> None:
+def _publish(
+    bootstrap: str,
+    named: Mapping[str, NamedTemplate],
+    templates: Changes[NamedTemplate],
+    present: Mapping[str, Sensor],
+    sensors: Changes[Sensor],
+) -> None:
+    """Write templates before the sensors that name them, and then what the audit trail tells of both."""
     producer: KafkaProducer = create_producer(bootstrap)
     batch, who = _Batch(producer), command_caller()
     audit = AuditTrail("command", batch)
     try:
-        for sensor_id, sensor in changes.items():
-            value = None if sensor is None else sensor.to_record()
-            batch.publish(sensors_topic.SENSORS, sensor_id.encode(), value)
-        batch.wait()
-        for sensor_id, sensor in changes.items():
-            audit.note(who, *audited_change(sensor_id, before.get(sensor_id), sensor))
+        for topic, changes in ((TEMPLATES, templates), (sensors_topic.SENSORS, sensors)):
+            for name, each in changes.items():
+                batch.publish(topic, name.encode(), None if each is None else each.to_record())
+            batch.wait()
+        for name, template in templates.items():
+            audit.note(who, *audited_template(name, named.get(name), template))
+        for sensor_id, sensor in sensors.items():
+            audit.note(who, *audited_change(sensor_id, present.get(sensor_id), sensor))
         batch.wait()
     finally:
         close_producer(producer, ACKNOWLEDGED_WITHIN_S)
 
 
-def _report(difference: Difference, declared: int, *, prune: bool, dry_run: bool, overwrite: bool) -> list[str]:
+def _report(
+    difference: Difference, declared: int, *, prune: bool, dry_run: bool, overwrite: bool, kind: str = ""
+) -> list[str]:
     would = "would be " if dry_run else ""
-    lines = [f"{would}added {each}" for each in difference.added]
-    lines += [f"{would}changed {each}" for each in difference.changed]
+    lines = [f"{would}added {kind}{each}" for each in difference.added]
+    lines += [f"{would}changed {kind}{each}" for each in difference.changed]
     kept = f"{would}changed back" if overwrite else "kept, because it was edited since (--overwrite changes it back):"
-    lines += [f"{kept} {each}" for each in difference.edited]
+    lines += [f"{kept} {kind}{each}" for each in difference.edited]
     fate = f"{would}removed" if prune else "kept, although not declared (--prune removes it):"
-    lines += [f"{fate} {each}" for each in difference.surplus]
+    lines += [f"{fate} {kind}{each}" for each in difference.surplus]
     unchanged = declared - len(difference.added) - len(difference.changed) - len(difference.edited)
-    return [*lines, f"{unchanged} of {declared} declared sensors were as declared"]
+    return [*lines, f"{unchanged} of {declared} declared {kind.strip() or 'sensor'}s were as declared"]
 
 
 def main(arguments: list[str] | None = None) -> int | str:
@@ -142,9 +215,9 @@ def main(arguments: list[str] | None = None) -> int | str:
     options = parser.parse_args(arguments)
     try:
         settings = load_settings(IngestSettings, options.config, os.environ)
-        declared = load_sensors(settings.sensors_path, load_streams(settings.streams_path))
+        declared = load_declared(settings.sensors_path, load_streams(settings.streams_path))
         how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
-        done = seed(settings.kafka_bootstrap, declared, **how)
+        done = seed(settings.kafka_bootstrap, declared.sensors, declared.templates, **how)
     except SettingsError as error:
         return str(error)
     except KafkaError as error:

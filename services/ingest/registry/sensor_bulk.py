@@ -14,11 +14,9 @@ from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.who import Author
 from services.common.problem import Problem
-from services.ingest.registry.sensor_changes import SensorChanges, SensorVerdict, WantedSensor, sensor_in
+from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensor_changes_api import JSON, JsonBody
 from services.ingest.settings import IngestSettings
-
-MOST_AT_ONCE = 1_000
 
 
 class _Bulk(Struct, forbid_unknown_fields=True):
@@ -104,8 +102,12 @@ def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor],
     except msgspec.ValidationError as error:
         raise Problem(422, f"the list is not usable: {error}") from None
     templates, faults = _templates(bulk.templates)
-    in_use = changes.registry.snapshot.templates_of(_named(bulk.sensors) - bulk.templates.keys())
-    templates = {**{id_: each.histogram for id_, each in in_use.items()}, **templates}
+    named = changes.registry.templates
+    elsewhere = _named(bulk.sensors) - bulk.templates.keys()
+    in_use = changes.registry.snapshot.templates_of(elsewhere - named.keys())
+    found = {id_: each.histogram for id_, each in in_use.items()}
+    found |= {name: named[name].histogram for name in elsewhere & named.keys()}
+    templates = found | templates
     known = templates.keys() | faults.keys()
     wanted, refused, ids = list[WantedSensor](), list[BulkVerdict](), set[str]()
     for index, said in enumerate(bulk.sensors):
@@ -148,8 +150,6 @@ def _refuse_faulty(said: object, ids: Collection[str], known: Collection[str], f
         raise Problem(422, "id is missing, no text, or that of a sensor before it in the list")
     for stream, name in _names(said).items():
         if name not in known:  # found here for all at once: to look for one is to look at every sensor
-            raise Problem(
-                422, f"streams.{stream}: neither the list nor a registered sensor has a template {name[:128]!r}"
-            )
+            raise Problem(422, f"streams.{stream}: neither the list nor the registry has a template {name[:128]!r}")
         if name in faults:
             raise Problem(422, f"streams.{stream}: template {name[:128]!r}: {faults[name]}")

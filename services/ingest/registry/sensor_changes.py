@@ -19,12 +19,13 @@ from services.common.instants import Clock
 from services.common.preconditions import Precondition, merge_patch
 from services.common.problem import Problem
 from services.ingest.kafka.publisher import KafkaPublisher
+from services.ingest.registry.named_templates import renewed
 from services.ingest.registry.sensors import (
     NAME_CHARACTERS,
+    LastChange,
     Name,
     Particulars,
     Sensor,
-    SensorChange,
     audited_change,
     particulars_of,
     refuse_unfit_template,
@@ -35,6 +36,7 @@ from services.ingest.registry.versioned_records import VersionedRecords, try_aga
 from services.ingest.stamping.verdicts import Refused
 
 MOST_STREAMS = 64
+MOST_AT_ONCE = 1_000  # sensors of one request, or that follow their template together
 
 Status = Literal["created", "replaced", "unchanged", "refused", "unacknowledged"]
 
@@ -43,7 +45,7 @@ Edit = Callable[[Sensor | None], Sensor | None]
 
 
 class SensorDocument(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A sensor as somebody writes it; a template is a form as in config/sensors.yaml, or the id of one in use."""
+    """A sensor as somebody writes it: a template is a form as in sensors.yaml, a name, or the id of one in use."""
 
     id: Name | None = None
     area: Name
@@ -79,7 +81,7 @@ class SensorChanges:
     publisher: KafkaPublisher
     audit: AuditTrail
     clock_us: Clock
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self._records = VersionedRecords(self.publisher, SENSORS)
@@ -97,36 +99,67 @@ class SensorChanges:
         Raises `Problem`: 404, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in time, and
         then the change may still take effect.
         """
-        async with self._one_at_a_time:
-            if not self.registry.caught_up:
-                raise try_again("the sensor registry has not been read yet")
+        async with self.one_at_a_time:
+            self._refuse_if_unread()
             present = self.registry.snapshot.sensor(sensor_id)
             wanted = await run_in_threadpool(edit, present)  # to find a template looks at every sensor
             precondition.check(None if present is None else present.change.version, "sensor")
             if wanted == present:
                 return present, False
             version = self._next_version(sensor_id, present)
-            changed = wanted and replace(wanted, change=SensorChange(version, self.clock_us(), because or who.key))
+            changed = wanted and replace(wanted, change=LastChange(version, self.clock_us(), because or who.key))
             await self._write(sensor_id, changed)
             await asyncio.to_thread(self.audit.note, who, *audited_change(sensor_id, present, changed))
             return changed, present is None
 
     async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[SensorVerdict]:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
-        async with self._one_at_a_time:
-            if not self.registry.caught_up:
-                raise try_again("the sensor registry has not been read yet")
-            snapshot = self.registry.snapshot
-            before = {each.sensor.id: snapshot.sensor(each.sensor.id) for each in many}
-            outcomes = await asyncio.gather(
-                *(self._make_one(each, before[each.sensor.id], overwrite=overwrite, who=who) for each in many)
-            )
+        async with self.one_at_a_time:
+            self._refuse_if_unread()
+            templates = self.registry.templates
+            present = [replace(each, sensor=renewed(each.sensor, templates)) for each in many]
+            return await self._make_all(present, overwrite=overwrite, who=who, changed_by=who.key)
+
+    async def renew(self, template: str, who: Caller) -> None:
+        """Give every sensor that names a template the template as it is now, many at a time.
+
+        A `Problem`, 503, says that Kafka did not acknowledge all: the rest follows when it is called again.
+        """
+        while True:
+            async with self.one_at_a_time:
+                behind = await run_in_threadpool(self._behind, template)
+                because = f"template {template}"[:NAME_CHARACTERS]
+                outcomes = await self._make_all(behind, overwrite=True, who=who, changed_by=because)
+            if any(each.status == "unacknowledged" for each in outcomes):
+                raise try_again("the template was changed, but not all its sensors have it yet: ask for it again")
+            if not outcomes:
+                return
+
+    def _behind(self, template: str) -> list[WantedSensor]:
+        """Return sensors, as they shall be, that name a template and have another content of it; so many at most."""
+        templates, snapshot = self.registry.templates, self.registry.snapshot
+        ids = sorted(self.registry.uses({template})[template].behind) if template in templates else []
+        sensors = filter(None, map(snapshot.sensor, ids[:MOST_AT_ONCE]))
+        return [WantedSensor(nth, renewed(sensor, templates)) for nth, sensor in enumerate(sensors)]
+
+    def _refuse_if_unread(self) -> None:
+        if not self.registry.can_change:
+            raise try_again("the sensor registry has not been read yet")
+
+    async def _make_all(
+        self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller, changed_by: str | None
+    ) -> list[SensorVerdict]:
+        snapshot = self.registry.snapshot
+        before = {each.sensor.id: snapshot.sensor(each.sensor.id) for each in many}
+        outcomes = await asyncio.gather(
+            *(self._make_one(each, before[each.sensor.id], overwrite=overwrite, changed_by=changed_by) for each in many)
+        )
         made = [each for each in outcomes if each.status in ("created", "replaced")]
         await asyncio.to_thread(self._note_many, who, made, before)
         return list(outcomes)
 
     async def _make_one(
-        self, wanted: WantedSensor, present: Sensor | None, *, overwrite: bool, who: Caller
+        self, wanted: WantedSensor, present: Sensor | None, *, overwrite: bool, changed_by: str | None
     ) -> SensorVerdict:
         sensor = wanted.sensor
         if present is not None and (sensor == present or not overwrite):
@@ -135,7 +168,7 @@ class SensorChanges:
                 return SensorVerdict(wanted, "unchanged", present.change.version)
             return SensorVerdict(wanted, "refused", present.change.version, differs)
         version = self._next_version(sensor.id, present)
-        changed = replace(sensor, change=SensorChange(version, self.clock_us(), who.key))
+        changed = replace(sensor, change=LastChange(version, self.clock_us(), changed_by))
         try:
             await self._write(sensor.id, changed)
         except Problem as problem:
@@ -173,7 +206,7 @@ def replacement(sensor_id: str, document: object, registry: Registry) -> Edit:
 
 
 def patched(sensor_id: str, patch: object, registry: Registry) -> Edit:
-    """Return the edit that applies a merge patch to a sensor's document, whose templates are named by their ids."""
+    """Return the edit that applies a merge patch to a sensor's document."""
 
     def edit(present: Sensor | None) -> Sensor:
         if present is None:
@@ -187,7 +220,10 @@ def patched(sensor_id: str, patch: object, registry: Registry) -> Edit:
 def sensor_in(
     sensor_id: str, document: object, registry: Registry, known: Mapping[str, Histogram] | None = None
 ) -> Sensor:
-    """Return the sensor that a document describes, with `known` templates by their names; a `Problem` refuses it."""
+    """Return the sensor that a document describes, with `known` templates by their names; a `Problem` refuses it.
+
+    It names those of its templates that are registered under the name that the document gives.
+    """
     try:
         msgspec.convert(sensor_id, Name)
         declared = msgspec.convert(document, SensorDocument)
@@ -198,7 +234,14 @@ def sensor_in(
     streams = {
         name: _template(f"streams.{name}", form, registry, name, known or {}) for name, form in declared.streams.items()
     }
-    return Sensor(sensor_id, declared.area, MappingProxyType(streams), particulars_of(declared))
+    named = registry.templates
+    names = {
+        stream: form
+        for stream, form in declared.streams.items()
+        if isinstance(form, str) and form in named and named[form].histogram == streams[stream]
+    }
+    area, particulars = declared.area, particulars_of(declared)
+    return Sensor(sensor_id, area, MappingProxyType(streams), particulars, names=MappingProxyType(names))
 
 
 def _template(
@@ -219,7 +262,10 @@ def _template(
 def _named(where: str, name: str, registry: Registry, known: Mapping[str, Histogram]) -> Histogram:
     if name in known:
         return known[name]
+    if name in registry.templates:
+        return registry.templates[name].histogram
     found = registry.snapshot.template(name)
     if found is None:
-        raise Problem(422, f"{where}: no registered sensor uses a template {name[:NAME_CHARACTERS]!r}; give its form")
+        said = name[:NAME_CHARACTERS]
+        raise Problem(422, f"{where}: no template is named {said!r}, and no registered sensor uses one of that id")
     return found.histogram

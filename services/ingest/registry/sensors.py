@@ -1,7 +1,7 @@
 """Sensors and their templates, ready for stamping; and how a sensor is written on coincide.sensors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, Self
@@ -29,6 +29,12 @@ LONGEST_EXPECTED_S = 31_536_000.0  # a year
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
+#: Of a template; what looks like the id of one is none.
+TemplateName = Annotated[
+    str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^(?!t-[0-9a-f]{16}$)[^\x00-\x1f\x7f]+$")
+]
+
+
 class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where a sensor stands: degrees north and east (WGS 84), and metres above the ellipsoid."""
 
@@ -51,52 +57,71 @@ class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 NO_PARTICULARS = Particulars()
 
 
-class SensorChange(Struct, frozen=True, omit_defaults=True):
-    """Which change made a sensor what it is, when, and by whom; version 0 says that nobody knows."""
+class LastChange(Struct, frozen=True, omit_defaults=True):
+    """Which change made a sensor or a template what it is, when, and by whom; version 0 says that nobody knows."""
 
     version: Annotated[int, Meta(ge=0)] = 0
     changed_at_us: int | None = None
     changed_by: Name | None = None
 
 
-UNKNOWN_CHANGE = SensorChange()
+UNKNOWN_CHANGE = LastChange()
+
+
+#: Of the templates of a sensor none of which has one.
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Sensor:
     """A sensor: the area it stands in, for each stream it reports its template, and what else is said of it.
 
-    Equal if all of this is; which change brought it about does not matter.
+    `names` has the names of those templates that have one, by stream. Equal if all of this is; which change brought it
+    about does not matter.
     """
 
     id: str
     area: str
     streams: Mapping[str, Histogram]
     particulars: Particulars = NO_PARTICULARS
-    change: SensorChange = field(default=UNKNOWN_CHANGE, compare=False)
+    change: LastChange = field(default=UNKNOWN_CHANGE, compare=False)
+    names: Mapping[str, str] = field(default_factory=lambda: NO_NAMES)
+
+    @property
+    def templates(self) -> dict[str, Histogram]:
+        """Its templates, by their names, or their ids where they have none."""
+        return {self.names.get(stream, template.id): template for stream, template in self.streams.items()}
+
+    def with_template(self, stream: str, template: Histogram) -> Self:
+        """Return the sensor with a template of its own for a stream."""
+        names = MappingProxyType({name: each for name, each in self.names.items() if name != stream})
+        return replace(self, streams=MappingProxyType({**self.streams, stream: template}), names=names)
 
     @property
     def document(self) -> dict[str, Any]:
-        """What declares it, its templates by their ids."""
-        streams = {stream: template.id for stream, template in self.streams.items()}
+        """What declares it, its templates by their names, or their ids where they have none."""
+        streams = {stream: self.names.get(stream, template.id) for stream, template in self.streams.items()}
         return {"id": self.id, "area": self.area, "streams": streams, **msgspec.to_builtins(self.particulars)}
 
     def to_record(self) -> bytes:
         """Return the value of this sensor's record on coincide.sensors, the same bytes for equal sensors."""
         streams = {name: self.streams[name].to_json() for name in sorted(self.streams)}
         said = msgspec.to_builtins(self.particulars, order="deterministic") | msgspec.to_builtins(self.change)
-        return msgspec.json.encode({"v": VERSION, "sensor": self.id, "area": self.area, "streams": streams, **said})
+        names = {"templates": dict(sorted(self.names.items()))} if self.names else {}
+        document = {"v": VERSION, "sensor": self.id, "area": self.area, "streams": streams, **names, **said}
+        return msgspec.json.encode(document)
 
     @classmethod
     def from_record(cls, value: bytes) -> Self:
         """Read what `to_record` wrote; raises `SensorError`."""
         try:
             record = _decode(value)
-            streams = {name: _histogram(bytes(template)) for name, template in record.streams.items()}
+            streams = {name: histogram_in(bytes(template)) for name, template in record.streams.items()}
         except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as error:
             raise SensorError(f"not a sensor record: {error}") from error
-        change = SensorChange(record.version, record.changed_at_us, record.changed_by)
-        return cls(record.sensor, record.area, MappingProxyType(streams), particulars_of(record), change)
+        change = LastChange(record.version, record.changed_at_us, record.changed_by)
+        names = MappingProxyType(record.templates) if record.templates else NO_NAMES
+        return cls(record.sensor, record.area, MappingProxyType(streams), particulars_of(record), change, names)
 
 
 def audited_change(sensor_id: str, before: Sensor | None, after: Sensor | None) -> tuple[str, str, Any, Any]:
@@ -109,8 +134,8 @@ def _told(sensor: Sensor | None, other: Sensor | None) -> dict[str, Any] | None:
     """Return a sensor's document, with those templates in full that the other one has not: an id alone is lost soon."""
     if sensor is None:
         return None
-    known = {template.id for template in other.streams.values()} if other else set[str]()
-    templates = {each.id: each.to_json() for each in sensor.streams.values() if each.id not in known}
+    known = other.templates if other else {}
+    templates = {name: each.to_json() for name, each in sensor.templates.items() if known.get(name) != each}
     return {**sensor.document, "templates": templates} if templates else sensor.document
 
 
@@ -127,6 +152,7 @@ class _Record(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True
     sensor: Name
     area: Name
     streams: Annotated[dict[Name, Raw], Meta(min_length=1)]
+    templates: dict[Name, TemplateName] = {}
     version: Annotated[int, Meta(ge=0)] = 0
     changed_at_us: int | None = None
     changed_by: Name | None = None
@@ -138,7 +164,8 @@ CACHED_TEMPLATES = 4096
 
 # Sensors of one model have one template, and making it costs ten times what the rest of a record does.
 @lru_cache(CACHED_TEMPLATES)
-def _histogram(template: bytes) -> Histogram:
+def histogram_in(template: bytes) -> Histogram:
+    """Return the histogram that JSON describes; raises `HistogramError`, or msgspec's errors."""
     return Histogram.from_json(msgspec.json.decode(template))
 
 
@@ -149,11 +176,13 @@ FURTHEST_REACH_S = 86_400.0
 class Template(Struct, frozen=True, eq=False, gc=False):
     """A histogram of (occurrence - detected_at), kept small, for every sensor may have its own; see `template_of`.
 
-    `content` is what `id` is a hash of: the edges, then the masses, as little-endian float64.
+    `content` is what `id` is a hash of: the edges, then the masses, as little-endian float64. `name` is what its sensor
+    calls it.
     """
 
     id: str
     content: bytes
+    name: str | None = None
 
     @property
     def histogram(self) -> Histogram:
@@ -167,10 +196,10 @@ class Template(Struct, frozen=True, eq=False, gc=False):
 
 
 @lru_cache(CACHED_TEMPLATES)
-def template_of(histogram: Histogram) -> Template:
+def template_of(histogram: Histogram, name: str | None = None) -> Template:
     """Return the template of `histogram`; of equal ones the same one, unless there are thousands."""
     columns = (histogram.edges_s, histogram.mass)
-    return Template(histogram.id, b"".join(column.astype("<f8").tobytes() for column in columns))
+    return Template(histogram.id, b"".join(column.astype("<f8").tobytes() for column in columns), name)
 
 
 @lru_cache(CACHED_TEMPLATES)
@@ -189,6 +218,11 @@ def refuse_unfit_template(histogram: Histogram, stream: Stream, field: str) -> N
     if histogram.length_s > stream.longest_template_s:
         allowed = f"at most {stream.longest_template_s:g} s for stream {stream.name}, as declared"
         raise Refused(Reason.TEMPLATE_TOO_LONG, field, histogram.length_s, allowed)
+    refuse_too_large_template(histogram, field)
+
+
+def refuse_too_large_template(histogram: Histogram, field: str) -> None:
+    """Refuse (`template_too_long`) what no stream has room for."""
     if len(histogram.mass) > MOST_BUCKETS:
         raise Refused(Reason.TEMPLATE_TOO_LONG, field, len(histogram.mass), f"at most {MOST_BUCKETS} buckets")
     reach_s = max(-histogram.earliest_s, histogram.latest_s)

@@ -1,7 +1,7 @@
-"""GET /v1/sensors, /v1/sensors/{id} and /v1/templates/{id}: what the registry holds now, and what fusion hears."""
+"""GET /v1/sensors and /v1/sensors/{id}: what the registry holds now, and what fusion hears."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -22,6 +22,7 @@ from services.common.pages import (
 from services.common.preconditions import entity_tag
 from services.common.problem import Problem
 from services.common.sensor_health import HealthBoard, SensorHealth
+from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS
 from services.ingest.registry.sensors_file import sensors_document
 from services.ingest.registry.snapshot import Registry, Snapshot
@@ -30,14 +31,6 @@ MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes s
 LONGEST_SILENCE_S = 1e9
 YAML = "application/yaml"
 SensorId = Annotated[str, Path(max_length=NAME_CHARACTERS)]
-
-
-class TemplateBody(BaseModel):
-    """A template: the distribution of (occurrence - reported time)."""
-
-    id: str = Field(description="t- and a hash of the content")
-    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
-    mass: list[float] = Field(description="probability of each bucket, summing to 1")
 
 
 class PlaceBody(BaseModel):
@@ -73,6 +66,7 @@ class SensorBody(BaseModel):
     id: str
     area: str
     streams: dict[str, str] = Field(description="template id by stream")
+    templates: dict[str, str] = Field(description="by stream the name of its template, where it has one")
     model: str | None = None
     place: PlaceBody | None = None
     labels: dict[str, str] = {}
@@ -128,6 +122,7 @@ class SensorListing:
             id=sensor_id,
             area=stamps[0].area,
             streams={stamp.stream: stamp.template.id for stamp in stamps},
+            templates={stamp.stream: stamp.template.name for stamp in stamps if stamp.template.name is not None},
             health={stream: _health_body(each) for stream, each in heard.items() if each is not None},
             **msgspec.structs.asdict(self.snapshot.change(sensor_id)),
             **msgspec.to_builtins(self.snapshot.particulars.get(sensor_id, NO_PARTICULARS)),
@@ -148,10 +143,10 @@ class SensorListing:
         heard = self.heard.of(sensor_id, stream)
         return heard is None or self.now_us - heard.last_seen_us >= (filters.silent_for_s or 0.0) * 1e6
 
-    def document(self, filters: SensorFilters) -> Iterator[str]:
-        """Yield the file that declares those that pass."""
+    def document(self, filters: SensorFilters, templates: Iterable[NamedTemplate]) -> Iterator[str]:
+        """Yield the file that declares those that pass, and templates that have a name."""
         chosen = [each for each in self.snapshot.ids if self.passes(each, filters)]
-        return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)))
+        return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)), templates)
 
 
 def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
@@ -171,7 +166,7 @@ def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
         """Return sensors by id; a page begins behind the last sensor of the one before, whatever came or went."""
         sensors = registered()
         if wanted.format == "yaml":
-            return StreamingResponse(sensors.document(wanted), media_type=YAML)
+            return StreamingResponse(sensors.document(wanted, registry.templates.values()), media_type=YAML)
         ids, limit = sensors.snapshot.ids, page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
         start = bisect_right(ids, decode_name_cursor(wanted.chosen, wanted.cursor) or "")
         chosen, at = list[str](), start
@@ -191,16 +186,6 @@ def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
         body = sensors.body(sensor_id)
         response.headers["ETag"] = entity_tag(body.version)
         return body
-
-    @router.get(
-        "/templates/{template_id}", summary="Show one template", responses={404: {"description": "No such template"}}
-    )
-    def show_template(template_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> TemplateBody:
-        """Return a template that a registered sensor uses; an event's own uncertainty is in its frame only."""
-        template = registry.snapshot.template(template_id)
-        if template is None:
-            raise Problem(404, f"no registered sensor uses a template {template_id!r}")
-        return TemplateBody(id=template.id, **template.histogram.to_json())
 
     return router
 

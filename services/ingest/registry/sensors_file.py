@@ -1,10 +1,11 @@
 """config/sensors.yaml: sensors and templates as a person writes them, and as `GET /v1/sensors` gives them back."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import yaml
@@ -14,7 +15,15 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.settings import SettingsError, Streams, read_yaml
-from services.ingest.registry.sensors import Name, Particulars, Sensor, particulars_of, refuse_unfit_template
+from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.sensors import (
+    Name,
+    Particulars,
+    Sensor,
+    TemplateName,
+    particulars_of,
+    refuse_unfit_template,
+)
 from services.ingest.stamping.verdicts import Refused
 
 
@@ -25,7 +34,7 @@ class _DeclaredSensor(Particulars, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class _File(Struct, forbid_unknown_fields=True):
-    templates: dict[str, dict[str, Any]]
+    templates: dict[Name, dict[str, Any]]
     sensors: list[_DeclaredSensor]
 
     def __post_init__(self) -> None:
@@ -39,14 +48,28 @@ class _File(Struct, forbid_unknown_fields=True):
                     raise ValueError(f"sensor {sensor.id!r} names template {template!r}, which is not declared")
 
 
-def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:
-    """Return the sensors declared at `path`, by id; a `SettingsError` says what is wrong with the file."""
+class Declared(NamedTuple):
+    """What the file declares: templates by their names, and sensors by their ids."""
+
+    templates: Mapping[str, NamedTemplate]
+    sensors: Mapping[str, Sensor]
+
+
+def load_declared(path: Path, streams: Streams) -> Declared:
+    """Return what is declared at `path`; a `SettingsError` says what is wrong with the file."""
     try:
         declared = msgspec.convert(read_yaml(path), _File)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{path}: {error}") from error
     templates = {name: _template(path, name, form) for name, form in declared.templates.items()}
-    return {each.id: _sensor(path, each, templates, streams) for each in declared.sensors}
+    sensors = {each.id: _sensor(path, each, templates, streams) for each in declared.sensors}
+    named = {name: NamedTemplate(name, template) for name, template in templates.items() if name != template.id}
+    return Declared(named, sensors)
+
+
+def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:
+    """Return the sensors declared at `path`, by id; a `SettingsError` says what is wrong with the file."""
+    return dict(load_declared(path, streams).sensors)
 
 
 def _sensor(path: Path, declared: _DeclaredSensor, templates: Mapping[str, Histogram], streams: Streams) -> Sensor:
@@ -59,34 +82,46 @@ def _sensor(path: Path, declared: _DeclaredSensor, templates: Mapping[str, Histo
         except Refused as refused:
             raise SettingsError(f"{path}: sensor {declared.id!r}: {refused.detail}") from refused
     by_stream = {stream: templates[template] for stream, template in declared.streams.items()}
-    return Sensor(declared.id, declared.area, MappingProxyType(by_stream), particulars_of(declared))
+    names = {stream: name for stream, name in declared.streams.items() if name != by_stream[stream].id}
+    particulars = particulars_of(declared)
+    return Sensor(declared.id, declared.area, MappingProxyType(by_stream), particulars, names=MappingProxyType(names))
 
 
 def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
+    """Return a template of the file; one whose name is the id of its content has no name."""
     try:
-        return histogram_of_form(form)
+        template = histogram_of_form(form)
+        if name != template.id:
+            msgspec.convert(name, TemplateName)
     except HistogramError as error:
         raise SettingsError(f"{path}: template {name!r}: {error}") from error
+    except msgspec.ValidationError:
+        raise SettingsError(f"{path}: template {name!r}: a name of this form is the id of another template") from None
+    return template
 
 
 LONGEST_LINE = 2**30  # so that no text is broken
 
 
-def sensors_document(sensors: Callable[[], Iterable[Sensor]]) -> Iterator[str]:
-    """Yield the file that declares the sensors, piece by piece; templates are named by their ids.
+def sensors_document(sensors: Callable[[], Iterable[Sensor]], templates: Iterable[NamedTemplate] = ()) -> Iterator[str]:
+    """Yield the file that declares templates and sensors, piece by piece; what has no name is named by its id.
 
-    `load_sensors` reads the same sensors back, to the last digit. `sensors` is called twice: 100,000 of them, each with
-    a template of its own, need not be in memory at once.
+    `load_declared` reads the same back, to the last digit. `sensors` is called twice: 100,000 of them, each with a
+    template of its own, need not be in memory at once.
     """
     yield "templates:\n"
+    named = ((each.name, each.histogram) for each in templates)
     written: set[str] = set()
-    for template in (each for sensor in sensors() for each in sensor.streams.values()):
-        if template.id not in written:
-            written.add(template.id)
-            yield indent(_yaml({template.id: template.to_json()}), "  ")
-    yield "sensors:\n" if written else "  {}\nsensors: []\n"
-    for sensor in sensors() if written else ():
-        yield _yaml([sensor.document])
+    for name, template in chain(named, (each for sensor in sensors() for each in sensor.templates.items())):
+        if name not in written:
+            written.add(name)
+            yield indent(_yaml({name: template.to_json()}), "  ")
+    yield "" if written else "  {}\n"
+    some = False
+    for sensor in sensors():
+        yield _yaml([sensor.document]) if some else "sensors:\n" + _yaml([sensor.document])
+        some = True
+    yield "" if some else "sensors: []\n"
 
 
 def _yaml(document: Any) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -17,12 +18,13 @@ from coincide import Histogram
 from services.common.declared_streams import DeclaredStreams
 from services.common.sensor_health import HealthBoard
 from services.common.settings import Streams
+from services.ingest.registry.named_templates import NamedTemplates
 from services.ingest.registry.sensors import (
     NO_PARTICULARS,
     UNKNOWN_CHANGE,
+    LastChange,
     Particulars,
     Sensor,
-    SensorChange,
     Template,
     refuse_unfit_template,
     template_of,
@@ -46,7 +48,7 @@ class Snapshot:
 
     stamps: dict[str, tuple[StreamStamp, ...]] = field(default_factory=dict)
     particulars: dict[str, Particulars] = field(default_factory=dict)  # of the sensors that have any
-    changes: dict[str, SensorChange] = field(default_factory=dict)  # of those that were changed one by one
+    changes: dict[str, LastChange] = field(default_factory=dict)  # of those that were changed one by one
 
     @cached_property
     def ids(self) -> list[str]:
@@ -59,10 +61,17 @@ class Snapshot:
         if stamps is None:
             return None
         streams = {stamp.stream: stamp.template.histogram for stamp in stamps}
-        particulars = self.particulars.get(sensor_id, NO_PARTICULARS)
-        return Sensor(sensor_id, stamps[0].area, MappingProxyType(streams), particulars, self.change(sensor_id))
+        names = {stamp.stream: stamp.template.name for stamp in stamps if stamp.template.name is not None}
+        return Sensor(
+            sensor_id,
+            stamps[0].area,
+            MappingProxyType(streams),
+            self.particulars.get(sensor_id, NO_PARTICULARS),
+            self.change(sensor_id),
+            MappingProxyType(names),
+        )
 
-    def change(self, sensor_id: str) -> SensorChange:
+    def change(self, sensor_id: str) -> LastChange:
         """Return which change made a sensor what it is."""
         return self.changes.get(sensor_id, UNKNOWN_CHANGE)
 
@@ -78,12 +87,21 @@ class Snapshot:
         return {template.id: template for template in templates if template.id in template_ids}
 
 
+class TemplateUse(NamedTuple):
+    """Who names a template: sensors, for which streams, and the sensors that do not have it as it is now."""
+
+    sensors: set[str]
+    streams: set[str]
+    behind: set[str]
+
+
 class Registry:
     """Holds the present snapshot, and what is heard of the sensors; any thread may read both."""
 
-    def __init__(self, streams: Streams) -> None:
+    def __init__(self, streams: Streams, templates: NamedTemplates | None = None) -> None:
         self.streams = streams if isinstance(streams, DeclaredStreams) else DeclaredStreams(streams)
         self.streams.on_change = self._stamp_anew
+        self.templates = NamedTemplates() if templates is None else templates
         self.snapshot = Snapshot()
         self.health = HealthBoard()
         self.has_sensors = False  # whether all of them were read
@@ -94,9 +112,27 @@ class Registry:
         """Whether sensors and streams were read, so that detections can be stamped."""
         return self.has_sensors and self.streams.is_caught_up
 
+    @property
+    def can_change(self) -> bool:
+        """Whether everything registered was read, so that all of it can be changed."""
+        return self.caught_up and self.templates.is_caught_up
+
     def reporting(self) -> Counter[str]:
         """Return how many sensors report each stream."""
         return Counter(stamp.stream for stamps in self.snapshot.stamps.values() for stamp in stamps)
+
+    def uses(self, names: Collection[str]) -> dict[str, TemplateUse]:
+        """Return who names each of these templates. It looks at every sensor once."""
+        ids = {name: self.templates[name].histogram.id for name in names if name in self.templates}
+        found = {name: TemplateUse(set(), set(), set()) for name in names}
+        for stamp in (each for stamps in self.snapshot.stamps.values() for each in stamps):
+            name = stamp.template.name
+            if name is not None and name in found:
+                found[name].sensors.add(stamp.sensor)
+                found[name].streams.add(stamp.stream)
+                if stamp.template.id != ids.get(name):
+                    found[name].behind.add(stamp.sensor)
+        return found
 
     def apply(self, changes: Mapping[str, Sensor | None]) -> None:
         """Replace, add or (None) remove sensors by id, all at once."""
@@ -145,7 +181,8 @@ class Registry:
 
     def _stamp(self, sensor: Sensor, stream: str, histogram: Histogram) -> StreamStamp:
         unfit = self._unfit(stream, histogram)
-        return StreamStamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template_of(histogram), unfit)
+        template = template_of(histogram, sensor.names.get(stream))
+        return StreamStamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template, unfit)
 
     def _unfit(self, stream: str, histogram: Histogram) -> Refused | None:
         declared = self.streams.get(stream)

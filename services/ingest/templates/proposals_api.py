@@ -1,9 +1,7 @@
 """GET /v1/template-proposals and their accept and reject: a template changes only when somebody says so."""
 
 import asyncio
-from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -129,7 +127,7 @@ class Proposals:
             refuse_unfit_template(proposal.histogram, declared, "template")
         except Refused as refused:
             raise Problem(409, refused.detail) from None
-        return replace(sensor, streams=MappingProxyType({**sensor.streams, proposal.stream: proposal.histogram}))
+        return sensor.with_template(proposal.stream, proposal.histogram)
 
 
 def proposals_router(proposals: Proposals) -> APIRouter:

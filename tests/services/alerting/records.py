@@ -23,7 +23,7 @@ from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.expiry import Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
-from services.ingest.registry.sensors import NO_PARTICULARS, Particulars, Sensor, SensorChange
+from services.ingest.registry.sensors import NO_PARTICULARS, LastChange, Particulars, Sensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -131,7 +131,7 @@ def sensor_record(
     id_: str, area: str = "bay", key: str = "", said: Particulars = NO_PARTICULARS, **streams: Histogram
 ) -> Record:
     """The record by which ingest registers a sensor."""
-    value = Sensor(id_, area, MappingProxyType(streams), said, SensorChange(1, RECEIVED_AT_MS * 1000)).to_record()
+    value = Sensor(id_, area, MappingProxyType(streams), said, LastChange(1, RECEIVED_AT_MS * 1000)).to_record()
     return record("coincide.sensors", value, key=(key or id_).encode())
 
 

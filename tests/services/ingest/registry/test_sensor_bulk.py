@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.ingest.registry.sensor_bulk import MOST_AT_ONCE
+from services.ingest.registry.sensor_changes import MOST_AT_ONCE
 from tests.services.ingest.registry.test_sensor_changes import Line
 
 
@@ -44,7 +44,7 @@ def test_each_sensor_of_a_list_is_judged_by_itself(line: Line) -> None:
     assert [each["status"] for each in items] == ["created", "refused", "created", *["refused"] * 5, "created"]
     assert "streams.seismic: template 'broken'" in items[1]["detail"]
     assert "id is missing" in items[3]["detail"]
-    assert "neither the list nor a registered sensor has a template 'nowhere'" in items[5]["detail"]
+    assert "neither the list nor the registry has a template 'nowhere'" in items[5]["detail"]
     assert "stream 'smell' is not declared" in items[6]["detail"]
     shown = line.client.get("/v1/sensors/b-1").json()
     assert (shown["version"], shown["expect_every_s"]) == (1, 60)

@@ -1,6 +1,7 @@
 """PUT, PATCH and DELETE /v1/sensors/{id}: nobody overwrites what they have not seen, and stamping follows at once."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from coincide import Histogram
 from services.common.access.audit import AuditTrail
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.named_templates import TEMPLATES
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.settings import IngestSettings
@@ -35,8 +37,10 @@ class Line(KeepingPublisher):
         self.client = TestClient(create_app(*parts, audit=audit, clock_us=lambda: NOW_US))
 
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
-        assert topic == SENSORS
-        if self.acknowledged:
+        assert topic in {SENSORS, TEMPLATES}
+        if self.acknowledged and topic == TEMPLATES:
+            self.registry.templates.apply([SimpleNamespace(key=key, value=value, offset=0)])
+        elif self.acknowledged:
             self.records.append((key.decode(), value))
             self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})
         return self.acknowledged
@@ -130,7 +134,7 @@ def test_nobody_overwrites_what_they_have_not_seen(line: Line) -> None:
         ({"area": ""}, "area"),
         ({"streams": {}}, "streams"),
         ({"streams": {"undeclared": CLOCK.id}}, "'undeclared' is not declared"),
-        ({"streams": {"seismic": "t-0"}}, "no registered sensor uses a template 't-0'"),
+        ({"streams": {"seismic": "t-0"}}, "no template is named 't-0'"),
         ({"streams": {"seismic": {"uniform": [1, 0]}}}, "streams.seismic"),
         ({"streams": {"seismic": {"uniform": [-100, 0]}}}, "streams.seismic"),
         ({"streams": {"seismic": 7}}, "streams"),

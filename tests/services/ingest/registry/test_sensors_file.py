@@ -1,13 +1,16 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coincide import Histogram
 from services.common.settings import SettingsError, load_streams
-from services.ingest.registry.seed import Difference, _report
-from services.ingest.registry.sensors import Sensor, SensorChange
-from services.ingest.registry.sensors_file import load_sensors
+from services.ingest.registry import seed as seeding
+from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.seed import Difference, _report, seed
+from services.ingest.registry.sensors import LastChange, Sensor
+from services.ingest.registry.sensors_file import Declared, load_declared, load_sensors
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
 
 GOOD = "templates: {clock: %s}\nsensors:\n  - {id: geo, area: bay, streams: {seismic: clock}}\n"
@@ -58,6 +61,7 @@ def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> N
         (GOOD.replace("area: bay", "site: bay") % "{point: true}", "site"),
         ("[]", "Expected `object`, got `array`"),
         ("sensors: []", "templates"),
+        (GOOD.replace("clock", "t-0123456789abcdef") % "{point: true}", "a name of this form is the id of another"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
@@ -83,8 +87,8 @@ def test_the_difference_is_by_content() -> None:
 
 
 def test_what_was_edited_since_it_was_seeded_is_kept_unless_it_shall_be_changed_back() -> None:
-    edited = replace(SENSORS["geo"], area="hill", change=SensorChange(3, 5, "somebody"))
-    seeded = replace(SENSORS["imb"], area="hill", change=SensorChange(2, 5, "seed"))
+    edited = replace(SENSORS["geo"], area="hill", change=LastChange(3, 5, "somebody"))
+    seeded = replace(SENSORS["imb"], area="hill", change=LastChange(2, 5, "seed"))
     difference = Difference.between({"geo": edited, "imb": seeded}, {"geo": SENSORS["geo"], "imb": SENSORS["imb"]})
     assert difference == Difference([], ["imb"], ["geo"], [])
     kept, changed_back = (
@@ -92,5 +96,57 @@ def test_what_was_edited_since_it_was_seeded_is_kept_unless_it_shall_be_changed_
     )
     assert kept == "kept, because it was edited since (--overwrite changes it back): geo"
     assert changed_back == "changed back geo"
-    same = replace(SENSORS["geo"], change=SensorChange(3, 5, "somebody"))
+    same = replace(SENSORS["geo"], change=LastChange(3, 5, "somebody"))
     assert Difference.between({"geo": same}, {"geo": SENSORS["geo"]}) == Difference([], [], [], [])
+
+
+class Topics:
+    """Kafka's place for the seed: what is on the topics of sensors and templates."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sensors: dict[str, Sensor] = {}
+        self.templates: dict[str, NamedTemplate] = {}
+        monkeypatch.setattr(seeding, "present_sensors", lambda _: dict(self.sensors))
+        monkeypatch.setattr(seeding, "present_templates", lambda _: dict(self.templates))
+        monkeypatch.setattr(seeding, "_publish", self._publish)
+
+    def _publish(self, _bootstrap: str, _named: Any, templates: Any, _present: Any, sensors: Any) -> None:
+        for known, changes in ((self.templates, templates), (self.sensors, sensors)):
+            for name, each in changes.items():
+                known[name] = each
+                if each is None:
+                    del known[name]
+
+    def seed(self, declared: Declared, *, overwrite: bool = False, prune: bool = False) -> list[str]:
+        return seed("", declared.sensors, declared.templates, prune=prune, dry_run=False, overwrite=overwrite)
+
+
+def test_sensors_follow_the_templates_that_they_name_whoever_edited_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def declared(form: str) -> Declared:
+        (tmp_path / "sensors.yaml").write_text(GOOD % form)
+        return load_declared(tmp_path / "sensors.yaml", STREAMS)
+
+    topics = Topics(monkeypatch)
+    assert topics.seed(declared("{point: true}"))[:2] == [
+        "added template clock",
+        "0 of 1 declared templates were as declared",
+    ]
+    topics.sensors["geo"] = replace(topics.sensors["geo"], area="hill", change=LastChange(1, 5, "somebody"))
+    lines = topics.seed(declared("{uniform: [-1, 0]}"))
+    assert ("changed template clock" in lines, topics.sensors["geo"].area) == (True, "hill")
+    assert topics.sensors["geo"].streams["seismic"] == Histogram.uniform(-1, 0)
+
+    by_hand = NamedTemplate("clock", Histogram.uniform(-3, 0), LastChange(7, 5, "somebody"))
+    topics.templates["clock"] = by_hand
+    topics.sensors.clear()
+    topics.seed(declared("{uniform: [-1, 0]}"))
+    assert (topics.templates["clock"], topics.sensors["geo"].streams["seismic"]) == (by_hand, by_hand.histogram)
+    topics.seed(declared("{uniform: [-1, 0]}"), overwrite=True)
+    assert topics.sensors["geo"].streams["seismic"] == Histogram.uniform(-1, 0)
+    assert topics.templates["clock"].change.version == 8
+
+    topics.templates["unused"] = replace(by_hand, name="unused")
+    topics.seed(Declared({}, dict(topics.sensors)), prune=True)
+    assert [*topics.templates] == ["clock"]  # a sensor names it

@@ -1,0 +1,142 @@
+"""GET, PUT, PATCH and DELETE /v1/templates: what sensors share under a name, changed while the system runs."""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import BaseModel, Field
+
+from services.common.access.who import Author
+from services.common.pages import PageParameters, decode_name_cursor, encode_cursor, page_limit
+from services.common.preconditions import IfMatch, entity_tag
+from services.common.problem import Problem
+from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
+from services.ingest.registry.sensors import NAME_CHARACTERS
+from services.ingest.registry.snapshot import Registry
+from services.ingest.settings import IngestSettings
+from services.ingest.templates.template_changes import TemplateChanges, merged, removed, replaced
+
+PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1000
+CHOSEN = ("templates",)  # what a cursor holds for
+TemplateName = Annotated[str, Path(max_length=NAME_CHARACTERS)]
+MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
+IN_USE: dict[int | str, dict[str, Any]] = {409: {"description": "A sensor names it, or there are too many"}}
+_OF_TEMPLATES: dict[int | str, dict[str, Any]] = {422: {"description": "The template is not usable"}}
+
+
+class TemplateBody(BaseModel):
+    """A template: the distribution of (occurrence - reported time)."""
+
+    id: str = Field(description="t- and a hash of the content")
+    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
+    mass: list[float] = Field(description="probability of each bucket, summing to 1")
+
+
+class NamedTemplateBody(TemplateBody):
+    """A template that has a name."""
+
+    name: str
+    sensors: int = Field(description="how many sensors name it")
+    behind: int = Field(description="how many of them do not have it as it is now: change it again, to the same")
+    version: int = Field(description="how often it was changed; the ETag. 0: it was seeded, and never changed since")
+    changed_at_us: int | None = None
+    changed_by: str | None = None
+
+
+class TemplatePage(BaseModel):
+    """A page of templates in the order of their names."""
+
+    items: list[NamedTemplateBody]
+    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
+
+
+def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIRouter:
+    """Return the routes that show and change templates."""
+    router, registry = APIRouter(prefix="/v1/templates", tags=["templates"]), changes.sensors.registry
+    _add_reading(router, registry)
+    form = Annotated[Any, Depends(JsonBody(settings))]
+
+    def shown(name: str, response: Response, status: int = 200) -> NamedTemplateBody:
+        [body] = _shown(registry, [name])
+        response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
+        return body
+
+    @router.put(
+        "/{name}",
+        summary="Give a template a name, or change it",
+        responses={201: {"model": NamedTemplateBody, "description": "Created"}, **IN_USE, **PROBLEMS, **_OF_TEMPLATES},
+        openapi_extra=json_body(JSON),
+    )
+    async def put_template(
+        name: TemplateName, content: form, seen: IfMatch, who: Author, response: Response
+    ) -> NamedTemplateBody:
+        """Answer once every sensor that names it has it; the body is a form as in config/sensors.yaml."""
+        created = await changes.make(name, replaced(name, content), seen, who)
+        return shown(name, response, 201 if created else 200)
+
+    @router.patch(
+        "/{name}",
+        summary="Change parts of a template",
+        responses={**MISSING, **PROBLEMS, **_OF_TEMPLATES},
+        openapi_extra=json_body(PATCH),
+    )
+    async def patch_template(
+        name: TemplateName, content: form, seen: IfMatch, who: Author, response: Response
+    ) -> NamedTemplateBody:
+        """Apply a JSON merge patch (RFC 7396) to its `edges_s` and `mass`."""
+        await changes.make(name, merged(name, content), seen, who)
+        return shown(name, response)
+
+    @router.delete(
+        "/{name}",
+        status_code=204,
+        summary="Remove a template",
+        responses={**MISSING, **IN_USE, **PROBLEMS, **_OF_TEMPLATES},
+    )
+    async def delete_template(name: TemplateName, seen: IfMatch, who: Author) -> None:
+        """Remove a template that no sensor names."""
+        await changes.make(name, removed, seen, who)
+
+    return router
+
+
+def _add_reading(router: APIRouter, registry: Registry) -> None:
+    @router.get("", summary="List templates that have a name")
+    def list_templates(wanted: Annotated[PageParameters, Query()]) -> TemplatePage:
+        """Return them by name."""
+        names, limit = sorted(registry.templates), page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
+        start = bisect_right(names, decode_name_cursor(CHOSEN, wanted.cursor) or "")
+        page = names[start : start + limit]
+        more = encode_cursor(CHOSEN, page[-1]) if start + limit < len(names) else None
+        return TemplatePage(items=_shown(registry, page), next_cursor=more)
+
+    @router.get("/{name}", summary="Show one template", responses=MISSING)
+    def show_template(name: TemplateName, response: Response) -> NamedTemplateBody | TemplateBody:
+        """Return the template of this name, and its ETag; or of this id, if a registered sensor has it."""
+        named = _shown(registry, [name])
+        if named:
+            response.headers["ETag"] = entity_tag(named[0].version)
+            return named[0]
+        template = registry.snapshot.template(name)
+        if template is None:
+            raise Problem(404, f"no template is named {name!r}, and no registered sensor uses one of that id")
+        return TemplateBody(id=template.id, **template.histogram.to_json())
+
+
+def _shown(registry: Registry, names: Collection[str]) -> list[NamedTemplateBody]:
+    """Return those of these templates that there are. It looks at every sensor once."""
+    templates, uses = registry.templates, registry.uses(names)
+    return [
+        NamedTemplateBody(
+            name=name,
+            id=template.histogram.id,
+            sensors=len(uses[name].sensors),
+            behind=len(uses[name].behind),
+            **template.histogram.to_json(),
+            **msgspec.structs.asdict(template.change),
+        )
+        for name in names
+        if (template := templates.get(name)) is not None
+    ]
