@@ -84,7 +84,7 @@ class System:
         for name in self.processes[1:]:
             self._start(name, report)
         # while the others start: ingest follows their topic
-        _run_once("sensors", ["services.ingest.registry.seed"], environ, report)
+        _run_once("sensors", ["services.ingest.registry.seed", "--first"], environ, report)
         self.wait_ready(*self.processes[1:], report=report)
 
     def _rebuild(self, environ: dict[str, str], report: Report) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from coincide import Histogram
 from deploy.local.broker import Broker
-from services.ingest.registry.seed import present_sensors, seed
+from services.ingest.registry.seed import main, present_sensors, seed
 from services.ingest.registry.sensors import Sensor
 from tests.integration.service_process import IngestProcess, running_ingest, until
 from tests.integration.topics import read_all, records_of
@@ -61,7 +61,7 @@ def test_refused_items_are_found_among_the_dead_letters(ingest: IngestProcess, k
     assert letter["record"] == {"sensor": "ingest-a", "detected_at": 1_700_000_000, "id": "bad"}
 
 
-def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker) -> None:
+def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the shared broker: what other tests have registered is declared along, and so is not pruned."""
     others = present_sensors(kafka.bootstrap)
     item = {"sensor": "ingest-new", "detected_at": 1_700_000_000_000_000}
@@ -76,6 +76,9 @@ def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker) ->
     assert "would be removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=True)
     assert newcomer.id in present_sensors(kafka.bootstrap)
     assert "removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=False)
+    assert present_sensors(kafka.bootstrap) == others
+    monkeypatch.setenv("COINCIDE_INGEST_KAFKA_BOOTSTRAP", kafka.bootstrap)
+    assert main(["--first"]) == 0  # which is not the first: what was removed stays so, and nothing else comes
     assert present_sensors(kafka.bootstrap) == others
     told = [each for each in read_all(kafka.bootstrap, "coincide.audit") if each["subject"] == newcomer.id]
     assert [(each["component"], each["action"]) for each in told] == [

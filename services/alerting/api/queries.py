@@ -1,8 +1,10 @@
 """/v1/queries: read the queries, and change them while they run."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Response
+import yaml
+from fastapi import APIRouter, Query, Response
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
@@ -41,6 +43,7 @@ from services.common.preconditions import IfMatch, Precondition, entity_tag
 from services.common.problem import Problem
 from services.common.settings import Streams
 
+YAML = "application/yaml"
 CHANGE_PROBLEMS = problems(404, 412, 413, 415, 422, 428, 503)
 MERGE_PATCH = {
     "requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {"type": "object"}}}}
@@ -68,10 +71,23 @@ def queries_router(
 
 
 def _add_reading(router: APIRouter, engine: Engine, streams: Streams) -> None:
-    @router.get("", summary="Every query")
-    def list_queries() -> QueryList:
+    @router.get(
+        "",
+        response_model=QueryList,
+        responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
+        summary="Every query",
+    )
+    def list_queries(
+        format: Annotated[  # noqa: A002 - as for sensors
+            Literal["json", "yaml"], Query(description="yaml: as config/queries.yaml declares them")
+        ] = "json",
+    ) -> QueryList | Response:
+        """Return all, by id."""
         with engine.connect() as connection:
             queries, shards = query_rows.read_queries(connection), query_rows.read_status(connection)
+        if format == "yaml":
+            declared = {"queries": [query.query for query in queries]}
+            return Response(yaml.safe_dump(declared, sort_keys=False), media_type=YAML)
         return QueryList(items=[_state(query, QueryReport.of(shards, query.id), streams) for query in queries])
 
     @router.get(

@@ -16,7 +16,7 @@ from kafka.future import Future
 
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
-from services.common.compacted_topic import records_so_far
+from services.common.compacted_topic import end_offset, records_so_far
 from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_consumer, create_producer
 from services.common.settings import SettingsError, load_settings, load_streams
@@ -126,6 +126,15 @@ def _following(
     return {id_: _seeded(others[id_], sensor) for id_, sensor in follow.items() if sensor != others[id_]}
 
 
+def was_ever_seeded(bootstrap: str) -> bool:
+    """Whether there ever was a sensor, also one that was removed since; raises KafkaError when Kafka is away."""
+    consumer = create_consumer(bootstrap)
+    try:
+        return end_offset(consumer, sensors_topic.PARTITION) > 0
+    finally:
+        consumer.close(timeout_ms=1000)
+
+
 def present_sensors(bootstrap: str) -> dict[str, Sensor]:
     """Return the sensors on the topic; raises KafkaError when Kafka is away."""
     consumer = create_consumer(bootstrap)
@@ -209,12 +218,16 @@ def main(arguments: list[str] | None = None) -> int | str:
     """Run the command; 0 when the topic says what the file says, else the sentence that `sys.exit` writes."""
     parser = argparse.ArgumentParser(prog="python -m services.ingest.registry.seed", description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config/ingest.yaml"), help="settings of ingest")
+    parser.add_argument("--first", action="store_true", help="do nothing where a sensor was ever registered")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
     parser.add_argument("--prune", action="store_true", help="also remove sensors that the file does not declare")
     parser.add_argument("--overwrite", action="store_true", help="also change back what was edited since")
     options = parser.parse_args(arguments)
     try:
         settings = load_settings(IngestSettings, options.config, os.environ)
+        if options.first and was_ever_seeded(settings.kafka_bootstrap):
+            sys.stdout.write("sensors were registered before: the file is not read (leave out --first to publish it)\n")
+            return 0
         declared = load_declared(settings.sensors_path, load_streams(settings.streams_path))
         how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
         done = seed(settings.kafka_bootstrap, declared.sensors, declared.templates, **how)

@@ -1,7 +1,10 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from tests.services.alerting.clients import Api
+from coincide.queries import query_from_json
+from services.alerting.queries.edits import load_queries
+from tests.services.alerting.clients import STREAMS, Api
 from tests.services.alerting.records import query, shard_record, status_record
 
 
@@ -177,3 +180,15 @@ def test_before_the_queries_have_caught_up_nothing_is_accepted(api: Api) -> None
     api.progress._caught_up = False
     assert api.client.put("/v1/queries/intruder", json=query()).status_code == 503
     assert api.kafka.topic == []
+
+
+def test_the_file_that_is_given_back_declares_the_same_queries(api: Api, tmp_path: Path) -> None:
+    spell = {"coalesce": {"from": "seismic", "value": "attributes.celsius", "where": {"above": 40}}, "lasting_s": 60}
+    for id_, document in (("intruder", query()), ("hot", spell)):
+        assert api.client.put(f"/v1/queries/{id_}", json=document).status_code == 201
+    given = api.client.get("/v1/queries", params={"format": "yaml"})
+    assert given.headers["content-type"].startswith("application/yaml")
+    (tmp_path / "queries.yaml").write_text(given.text)
+    declared = [query_from_json({"id": id_, **document}) for id_, document in (("hot", spell), ("intruder", query()))]
+    assert load_queries(tmp_path / "queries.yaml", STREAMS) == declared
+    assert api.client.get("/v1/queries", params={"format": "xml"}).status_code == 422
