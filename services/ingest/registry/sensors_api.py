@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from coincide.learning.drift import is_drift
 from services.common.instants import Clock
 from services.common.pages import (
     PAGE_ITEMS,
@@ -23,7 +24,7 @@ from services.common.preconditions import entity_tag
 from services.common.problem import Problem
 from services.common.sensor_health import HealthBoard, SensorHealth
 from services.ingest.registry.named_templates import NamedTemplate
-from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS
+from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS, Particulars
 from services.ingest.registry.sensors_file import sensors_document
 from services.ingest.registry.snapshot import Registry, Snapshot
 
@@ -96,6 +97,23 @@ class SensorFilters(PageParameters):
         le=LONGEST_SILENCE_S,
         description="Only sensors with a stream, or with `stream` that one, of which nothing came for so long.",
     )
+    label: str | None = Field(
+        None,
+        pattern=r"^[^:]+:.+$",
+        max_length=2 * NAME_CHARACTERS + 1,
+        description="Only sensors that have this label, written as site:north.",
+    )
+    late_over: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Only sensors with a stream, or with `stream` that one, of which a greater share came too late.",
+    )
+    drifts: bool | None = Field(
+        None,
+        description="true: only sensors with a stream, or with `stream` that one, whose template no longer fits; "
+        "false: with one whose template fits, or of which nobody knows.",
+    )
     format: Literal["json", "yaml"] = Field(
         "json", description="yaml: all that pass the filters, as config/sensors.yaml is written, and without health."
     )
@@ -103,7 +121,8 @@ class SensorFilters(PageParameters):
     @property
     def chosen(self) -> tuple[object, ...]:
         """What a cursor holds for."""
-        return "sensors", self.area, self.stream, self.model, self.silent_for_s
+        of_health = self.silent_for_s, self.late_over, self.drifts
+        return "sensors", self.area, self.stream, self.model, self.label, *of_health
 
 
 @dataclass(frozen=True)
@@ -135,13 +154,21 @@ class SensorListing:
         return (
             bool(streams)
             and filters.area in {None, stamps[0].area}
-            and filters.model in {None, self.snapshot.particulars.get(sensor_id, NO_PARTICULARS).model}
-            and (filters.silent_for_s is None or any(self._is_silent(sensor_id, each, filters) for each in streams))
+            and _is_described(self.snapshot.particulars.get(sensor_id, NO_PARTICULARS), filters)
+            and any(self._is_heard(self.heard.of(sensor_id, each), filters) for each in streams)
         )
 
-    def _is_silent(self, sensor_id: str, stream: str, filters: SensorFilters) -> bool:
-        heard = self.heard.of(sensor_id, stream)
-        return heard is None or self.now_us - heard.last_seen_us >= (filters.silent_for_s or 0.0) * 1e6
+    def _is_heard(self, heard: SensorHealth | None, filters: SensorFilters) -> bool:
+        """Whether a stream of a sensor passes the filters of what is heard; None: nothing is."""
+        silent_for_s, late_over, drifts = filters.silent_for_s, filters.late_over, filters.drifts
+        if heard is None:
+            return late_over is None and not drifts
+        drift = heard.drift
+        return (
+            (silent_for_s is None or self.now_us - heard.last_seen_us >= silent_for_s * 1e6)
+            and (late_over is None or heard.late_share > late_over)
+            and drifts in {None, drift is not None and is_drift(drift.distance, drift.p_value)}
+        )
 
     def document(self, filters: SensorFilters, templates: Iterable[NamedTemplate]) -> Iterator[str]:
         """Yield the file that declares those that pass, and templates that have a name."""
@@ -188,6 +215,12 @@ def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
         return body
 
     return router
+
+
+def _is_described(particulars: Particulars, filters: SensorFilters) -> bool:
+    """Whether what is said of a sensor passes the filters of it."""
+    labels = {f"{name}:{value}" for name, value in particulars.labels.items()}
+    return filters.model in {None, particulars.model} and filters.label in {None, *labels}
 
 
 def _health_body(health: SensorHealth) -> HealthBody:

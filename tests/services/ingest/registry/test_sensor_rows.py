@@ -98,11 +98,26 @@ def test_a_sensor_is_shown_with_what_was_heard_of_it(shown: Shown) -> None:
         ({"silent_for_s": 119, "stream": "seismic"}, ["geo", "geo-2", "vague"]),
         ({"silent_for_s": 121, "stream": "seismic", "area": "bay"}, ["geo-2", "vague"]),
         ({"silent_for_s": 599}, ["both", "geo-2", "imb", "strange", "vague"]),
+        ({"label": "site:north"}, ["geo-2"]),
+        ({"label": "site:south"}, []),
+        ({"label": "side:north"}, []),
+        ({"label": "side:None"}, []),
+        ({"late_over": 0.12}, ["both", "geo"]),
+        ({"late_over": 0.125}, []),
+        ({"drifts": True}, ["geo"]),
+        ({"drifts": False, "area": "bay"}, ["both", "geo-2", "strange", "vague"]),
+        ({"late_over": 0.12, "silent_for_s": 599}, ["both"]),
+        ({"drifts": True, "stream": "acoustic"}, []),
         ({"area": "nowhere"}, []),
     ],
 )
 def test_filters(shown: Shown, filters: dict[str, Any], passing: list[str]) -> None:
     assert shown.ids(**filters) == passing
+
+
+@pytest.mark.parametrize("filters", [{"label": "site"}, {"label": ":north"}, {"late_over": 2}, {"drifts": "perhaps"}])
+def test_what_is_no_filter_is_refused(shown: Shown, filters: dict[str, Any]) -> None:
+    assert shown.client.get("/v1/sensors", params=filters).status_code == 422
 
 
 def test_pages_with_a_filter_have_neither_gap_nor_double(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
