@@ -23,6 +23,7 @@ from coincide import Window
 from coincide.arrays.kinds import Int64Array
 from coincide.errors import WindowError
 from coincide.learning import Calibration, Learning, SensorStream
+from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_producer
@@ -99,7 +100,7 @@ def _run(spark: SparkSession, given: argparse.Namespace, settings: FusionSetting
         detections = sources.of_topic(spark, settings.kafka_bootstrap, topic)
     else:
         detections = sources.of_files(spark, given.files, given.stream, given.area)
-    present = sources.present_templates(given.present) if given.present else None
+    templates, models = sources.present_sensors(given.present) if given.present else (None, None)
     references_us = None
     if given.reference:
         references_us = sources.known_times(spark, given.reference)
@@ -109,15 +110,15 @@ def _run(spark: SparkSession, given: argparse.Namespace, settings: FusionSetting
         )
         references_us = sources.by_area(trusted["area"].to_pylist(), trusted["detected_at_us"].to_numpy())
         detections = detections.filter(F.col("stream") != given.reference_stream)
-    return calibrated(detections, references_us, Learning(given.within, given.buckets, present=present))
+    return calibrated(detections, references_us, Learning(given.within, given.buckets, models, templates))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Learn and write; return the exit status: 0, or after one sentence on standard error 1 or `REFUSED`."""
     parser = _parser()
     given = parser.parse_args(arguments)
-    if not given.out and not given.propose:
-        parser.error("one of the arguments --out --propose is required")
+    if not given.out and not given.propose and not given.picture:
+        parser.error("one of the arguments --out --propose --picture is required")
     if given.consensus and not given.present:
         parser.error("argument --consensus: needs the present templates: --present")
     try:
@@ -144,6 +145,9 @@ def _given_out(found: Calibrated, given: argparse.Namespace, settings: FusionSet
     if given.out:
         given.out.write_text(sensors_yaml(found.calibrations, found.area_of), encoding="utf-8")
         yield f"written to {given.out}"
+    if given.picture:
+        given.picture.write_text(pp_picture(found.calibrations), encoding="utf-8")
+        yield f"drawn in {given.picture}"
     if given.propose:
         better = [each for each in learnt if is_better(each)]
         propose(settings, better, system_clock_us())
@@ -179,12 +183,12 @@ def _parser() -> argparse.ArgumentParser:
     truth.add_argument("--consensus", action="store_true", help="what the other sensors of an area say together")
     parser.add_argument("--within", type=_within, default=Window(60.0), metavar="LO:HI", help="errors to look for, s")
     parser.add_argument("--buckets", type=int, default=8, help="at most so many in a template (8)")
-    parser.add_argument(
-        "--present", type=Path, metavar="FILE", help="present templates, as config/sensors.yaml has them"
-    )
+    present = "present templates and models of sensors, as config/sensors.yaml has them"
+    parser.add_argument("--present", type=Path, metavar="FILE", help=present)
     parser.add_argument("--stream", metavar="NAME", help="of rows that name none")
     parser.add_argument("--area", metavar="NAME", help="of rows that name none")
     parser.add_argument("--out", type=Path, metavar="FILE.yaml", help="where to: as config/sensors.yaml is written")
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="where to: how well each does, as P-P plots")
     parser.add_argument(
         "--propose", action="store_true", help="write proposals, which wait until somebody accepts them"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -139,16 +139,26 @@ def _rows(value: bytes | None) -> Iterator[dict[str, Any]]:
             yield {"area": frame.area, "sensor": of.sensor, "stream": of.stream, "detected_at_us": at_us}
 
 
-def present_templates(path: Path) -> dict[SensorStream, Histogram]:
-    """Return the templates that a file such as config/sensors.yaml declares."""
+class PresentSensors(NamedTuple):
+    """What is declared of sensors: their templates, and the models of those that have one."""
+
+    templates: dict[SensorStream, Histogram]
+    models: dict[str, str]
+
+
+def present_sensors(path: Path) -> PresentSensors:
+    """Return what a file such as config/sensors.yaml declares, or GET /v1/sensors?format=yaml answers."""
     document = read_yaml(path)
     try:
         made = {name: histogram_of_form(form) for name, form in document["templates"].items()}
-        return {
-            SensorStream(str(sensor["id"]), str(stream)): made[name]
-            for sensor in document["sensors"]
+        sensors = {str(sensor["id"]): sensor for sensor in document["sensors"]}
+        templates = {
+            SensorStream(id_, str(stream)): made[name]
+            for id_, sensor in sensors.items()
             for stream, name in sensor["streams"].items()
         }
+        models = {id_: str(sensor["model"]) for id_, sensor in sensors.items() if sensor.get("model")}
+        return PresentSensors(templates, models)
     except HistogramError as error:
         raise SettingsError(f"{path}: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:

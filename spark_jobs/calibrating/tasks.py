@@ -84,7 +84,8 @@ class ByPool:
     def __call__(self, learnt: pa.Table) -> pa.Table:
         """Take the rows of one stream, as `ByReference` gives them; return those that lacked a template, with one."""
         sources = list(_learnt_sources(learnt))
-        models = {one.sensor: one.model for one, _ in sources if one.model}
+        named = {one.sensor: one.model for one, _ in sources if one.model}
+        models = {**(self.learning.models or {}), **named}
         lacking = [one.of for (one, _), known in zip(sources, learnt["calibration"], strict=True) if not known.is_valid]
         learning = replace(self.learning, models=models)
         calibrations = calibrate({one.of: errors for one, errors in sources}, learning, lacking)

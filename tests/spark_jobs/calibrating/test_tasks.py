@@ -13,7 +13,7 @@ from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
 from services.common.settings import SettingsError
 from services.ingest.kafka.frames import heartbeat
-from spark_jobs.calibrating.sources import DETECTION_SCHEMA, by_area, detections_in, present_templates
+from spark_jobs.calibrating.sources import DETECTION_SCHEMA, by_area, detections_in, present_sensors
 from spark_jobs.calibrating.tasks import ByConsensus, ByPool, ByReference, calibration_in
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
@@ -75,6 +75,15 @@ def test_those_with_few_errors_are_learnt_from_their_stream(rng: Generator) -> N
     assert kin.template.mean_s == pytest.approx(-5, abs=0.1)
 
 
+def test_models_that_the_rows_do_not_name_are_those_declared(rng: Generator) -> None:
+    task = ByReference({"": np.arange(200) * EVERY_US}, Learning(WITHIN))
+    others = {"kin-1": (25, 5.0), "kin-2": (25, 5.0), "rich": (200, 2.0)}
+    tables = [task(rows_of(name, reports(rng, *of))) for name, of in others.items()]
+    declared = Learning(WITHIN, models={"kin-1": "buoy", "kin-2": "buoy"})
+    pooled = calibrations_in(ByPool(declared)(pa.concat_tables(tables)))
+    assert [(each.of.sensor, each.pool) for each in pooled] == [("kin-1", "model"), ("kin-2", "model")]
+
+
 def test_an_area_agrees_and_a_sensor_without_a_template_is_left_out(rng: Generator) -> None:
     present = {SensorStream(name, "noise"): Histogram.normal(0.1) for name in "abc"}
     present[SensorStream("slow", "noise")] = Histogram.uniform(-8, 0)
@@ -100,11 +109,14 @@ def test_frames_become_detections_and_what_is_none_is_left_out() -> None:
     assert sorted(found) == expected
 
 
-def test_present_templates_are_those_of_the_file(tmp_path: Path) -> None:
+def test_present_templates_and_models_are_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "sensors.yaml"
-    path.write_text("templates: {a: {point: true}}\nsensors: [{id: mic, area: bay, streams: {noise: a}}]\n")
-    assert present_templates(path) == {SensorStream("mic", "noise"): Histogram.point()}
+    sensors = "[{id: mic, area: bay, streams: {noise: a}}, {id: geo, area: bay, model: GS-1, streams: {tremor: a}}]"
+    path.write_text(f"templates: {{a: {{point: true}}}}\nsensors: {sensors}\n")
+    templates, models = present_sensors(path)
+    assert templates == dict.fromkeys([SensorStream("mic", "noise"), SensorStream("geo", "tremor")], Histogram.point())
+    assert models == {"geo": "GS-1"}
     for wrong in ("templates: {a: {sigma: 1}}\nsensors: []\n", "[]", "templates: {}\nsensors: [{id: a}]\n"):
         path.write_text(wrong)
         with pytest.raises(SettingsError, match=r"sensors\.yaml"):
-            present_templates(path)
+            present_sensors(path)
