@@ -39,7 +39,12 @@ RULED = {**PAIR, "id": "ruled", "coalesce": {"gap_s": 2}}
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
-    archive = Archive.opened(tmp_path / "archive", 3)
+    return filled(tmp_path / "archive")
+
+
+def filled(path: Path) -> Archive:
+    """Write an archive of three batches."""
+    archive = Archive.opened(path, 3)
     for batch in range(3):
         table, templates = table_of(FRAMES[batch::3])
         archive.write_templates({id_: each.to_json() for id_, each in templates.items()})
@@ -127,6 +132,21 @@ def test_cut_into_small_chunks_it_says_the_same(
     assert sorted(map(str, written(run))) == matches
     assert told(again) == told(whole)
     assert len(ranges) > 8
+
+
+@pytest.mark.parametrize("query", [RULED, SETS], ids=lambda query: str(query["id"]))
+def test_days_see_each_others_rows_and_give_each_match_once(
+    archive: Archive, query: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run_of(archive, query)
+    expected, matches = whole.execute(), sorted(map(str, written(whole)))
+    for module in ("archiving.folders", "replaying.archive_rows"):
+        monkeypatch.setattr(f"spark_jobs.{module}.DAY_US", 7_000_000)  # a match may reach over the next day but one
+    monkeypatch.setattr("spark_jobs.replaying.complete_run.CHUNK_ROWS", 15)
+    by_days = run_of(filled(archive.path.with_name("by-days")), query)
+    assert told(by_days.execute()) == told(expected)
+    assert sorted(map(str, written(by_days))) == matches
+    assert len(list(by_days.settings.archive_path.glob("detections/day=*"))) == 9  # type: ignore[union-attr]
 
 
 def told(summary: dict[str, Any]) -> dict[str, Any]:
