@@ -12,7 +12,7 @@ from deploy.local.machine import wait_until
 from services.alerting.kafka.records import Topics
 from tests.integration.fusion_process import end, fusion_job
 from tests.integration.service_process import AlertingProcess, running_alerting, running_ingest, until
-from tests.integration.topics import running_broker, send
+from tests.integration.topics import read_all, running_broker, send
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.services.alerting.records import episode, match, query
 
@@ -125,13 +125,13 @@ def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(t
     ):
         own = {"receivers_path": receivers(tmp_path, ops=webhook(sink)), "line_stalled_s": 15}
         with running_alerting(broker.bootstrap, tmp_path, **own) as alerting:
-            _wait_until_told(sink, ["firing"])
+            _wait_until_told(broker, sink, ["firing"])
             alerting.kill()
         with running_alerting(broker.bootstrap, tmp_path, **own):
             fusion.start_and_wait()
-            _wait_until_told(sink, ["firing", "resolved"])
+            _wait_until_told(broker, sink, ["firing", "resolved"])
             end(fusion.family())
-            _wait_until_told(sink, ["firing", "resolved", "reopened"])
+            _wait_until_told(broker, sink, ["firing", "resolved", "reopened"])
 
         for file in tmp_path.glob("alerting.sqlite3*"):
             file.unlink()
@@ -142,8 +142,10 @@ def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(t
     assert {each["data"]["source"] for each in sink.events} == {"line_stalled"}
 
 
-def _wait_until_told(sink: Sink, changes: list[str]) -> None:
+def _wait_until_told(broker: Broker, sink: Sink, changes: list[str]) -> None:
+    """Wait until it is told, and written down: who is killed before that tells it once more, under the same key."""
     assert wait_until(lambda: sink.told() == changes, TOLD_WITHIN_S, every_s=0.05), sink.told()
+    until(lambda: {each["key"] for each in read_all(broker.bootstrap, TOPICS.deliveries)} == set(sink.tried))
 
 
 def _waiting(alerting: AlertingProcess) -> int:
