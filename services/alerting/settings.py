@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from services.alerting.alerts.sensor_conditions import SensorLimits
 from services.alerting.alerts.system_conditions import ConditionLimits
-from services.common.settings import ComponentSettings, Port
+from services.common.settings import ComponentSettings, Port, TrustedCertificates
 
 DAY_S = 86_400.0
 
@@ -123,6 +123,8 @@ class AlertingSettings(ComponentSettings):
     history_timeout_s: Seconds = Field(
         30.0, description="How long the history process may take for one answer, or for one piece of a long one."
     )
+
+    trusted_certificates: TrustedCertificates = None
 
     console_url: str | None = Field(
         "http://127.0.0.1:8000",

@@ -18,6 +18,14 @@ _ORIGIN = re.compile(r"https?://[^/?#\s@*]+")
 
 Port = Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")]
 
+TrustedCertificates = Annotated[
+    Path | None,
+    Field(
+        description="PEM file of the only authorities, or certificates, by which it knows those that it calls over "
+        "HTTPS. null: those that this machine trusts."
+    ),
+]
+
 
 class SettingsError(Exception):
     """The settings cannot be used; the message is one sentence for the person who wrote them."""

@@ -19,13 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, default=Path("config/console.yaml"), help="settings (YAML)")
     try:
         settings = load_settings(ConsoleSettings, parser.parse_args(arguments).config, os.environ)
-        tls = tls_context(settings)
+        tls, app = tls_context(settings), build_app(settings)
     except SettingsError as error:
         print(f"the console cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 1
     configure_logs(settings.log_level)
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request would hide all others
-    serve(build_app(settings), settings, tls)
+    serve(app, settings, tls)
     return 0
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from services.common.settings import ListeningSettings, Port
+from services.common.settings import ListeningSettings, Port, TrustedCertificates
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 _URL = r"^https?://(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+)(:\d{1,4}|:[1-5]\d{4}|:6[0-4]\d{3}|:65[0-4]\d{2})?$"
@@ -31,6 +31,7 @@ class ConsoleSettings(ListeningSettings):
         pattern=r"^https?://[^\s\"<>]+$",
         description="Where the site that `make docs` builds is served: pages lead there; null: they only name it.",
     )
+    trusted_certificates: TrustedCertificates = None
     answer_timeout_s: Seconds = Field(10.0, description="How long a service may take for one answer.")
     answer_max_bytes: int = Field(
         32 * 2**20,

@@ -31,6 +31,7 @@ from tests.integration.service_process import (
     running_ingest,
     until,
 )
+from tests.services.https_server import own_certificate
 from tests.services.ingest.building import SENSORS
 
 pytestmark = pytest.mark.jvm
@@ -218,13 +219,7 @@ def test_a_replica_that_starts_later_knows_the_keys(kafka: Broker, admin: str, t
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that its own key has signed, and that key."""
-    folder = tmp_path_factory.mktemp("tls")
-    paths = folder / "certificate.pem", folder / "key.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=coincide -addext"
-    files = ["-out", str(paths[0]), "-keyout", str(paths[1])]
-    command = ["openssl", *asked.split(), "subjectAltName=IP:127.0.0.1", *files]
-    subprocess.run(command, check=True, capture_output=True)
-    return paths
+    return own_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def handshake(port: int, trusted: Path, version: ssl.TLSVersion) -> str | None:

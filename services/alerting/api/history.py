@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from ssl import SSLContext
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
@@ -15,6 +16,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from services.alerting.settings import AlertingSettings
+from services.common.access.component_access import trust_context
 from services.common.problem import Problem
 
 MOST_BODY_BYTES = 65_536
@@ -37,6 +39,7 @@ class HistoryProcess:
 
     url: str | None
     timeout_s: float
+    trusts: SSLContext
     _free: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_AT_ONCE))
 
     def ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response:
@@ -45,7 +48,7 @@ class HistoryProcess:
             raise Problem(503, "runs over history are off here: the setting history_url names no history process")
         if not self._free.acquire(blocking=False):
             raise Problem(503, f"{MOST_AT_ONCE} requests wait for the history process", {"Retry-After": str(RETRY_S)})
-        connection = _connection(self.url, self.timeout_s)
+        connection = self._connection(self.url)
         try:
             connection.request(method, target, body or None, dict(headers))
             answer = connection.getresponse()
@@ -54,6 +57,13 @@ class HistoryProcess:
             raise Problem(503, "the history process does not answer", {"Retry-After": str(RETRY_S)}) from None
         told = {name: value for name, value in answer.headers.items() if name.lower() in PASSED_BACK}
         return _Streamed(_blocks(answer), answer.status, told, ended=lambda: self._end(connection))
+
+    def _connection(self, url: str) -> HTTPConnection:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme == "https":
+            return HTTPSConnection(host, parts.port, timeout=self.timeout_s, context=self.trusts)
+        return HTTPConnection(host, parts.port, timeout=self.timeout_s)
 
     def _end(self, connection: HTTPConnection) -> None:
         connection.close()
@@ -76,12 +86,6 @@ class _Streamed(StreamingResponse):
             self._ended()
 
 
-def _connection(url: str, timeout_s: float) -> HTTPConnection:
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=timeout_s)
-
-
 def _blocks(answer: HTTPResponse) -> Iterator[bytes]:
     while block := answer.read(BLOCK_BYTES):
         yield block
@@ -90,7 +94,8 @@ def _blocks(answer: HTTPResponse) -> Iterator[bytes]:
 def history_router(settings: AlertingSettings) -> APIRouter:
     """Return the routes of runs and of what-ifs."""
     router = APIRouter(prefix="/v1", tags=["history"], responses=PROBLEMS)
-    process = HistoryProcess(settings.history_url, settings.history_timeout_s)
+    trusts = trust_context(settings.trusted_certificates)
+    process = HistoryProcess(settings.history_url, settings.history_timeout_s, trusts)
 
     async def passed_on(request: Request) -> Response:
         body = await _body(request)

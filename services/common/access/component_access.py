@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import ssl
 from functools import partial
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -93,3 +94,14 @@ def tls_context(settings: ListeningSettings) -> ssl.SSLContext | None:
         names = f"{settings.tls_certificate} and {settings.tls_key}"
         raise SettingsError(f"tls_certificate, tls_key: {names} cannot be used together: {error}") from error
     return context
+
+
+def trust_context(certificates: Path | None) -> ssl.SSLContext:
+    """Return what a client knows servers by: `certificates` alone, or None: what this machine trusts.
+
+    Raises `SettingsError`: the file is no use.
+    """
+    try:
+        return ssl.create_default_context(cafile=certificates)
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        raise SettingsError(f"trusted_certificates: {certificates} cannot be used: {error}") from error

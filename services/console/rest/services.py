@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from services.common.access.component_access import trust_context
 from services.common.access.who import REASON_HEADER
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
@@ -51,7 +52,11 @@ class Services:
         self.urls |= {service: url for service, url in jobs.items() if url is not None}
         limits = httpx.Limits(max_connections=settings.requests_max + settings.sessions_max)
         self.http = httpx.AsyncClient(
-            timeout=settings.answer_timeout_s, limits=limits, transport=transport, trust_env=False
+            timeout=settings.answer_timeout_s,
+            limits=limits,
+            transport=transport,
+            trust_env=False,
+            verify=trust_context(settings.trusted_certificates),
         )
         self._turns = asyncio.Semaphore(settings.requests_max)
 

@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from services.alerting.settings import AlertingSettings
 from tests.services.alerting.clients import SETTINGS, running_api
 from tests.services.alerting.records import Database
+from tests.services.https_server import https_server
 from tests.spark_jobs.runs import test_run_server
 from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
 from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
@@ -22,8 +24,8 @@ RUNS = "/v1/history-runs"
 
 
 @contextmanager
-def front(database: Database, url: str | None, timeout_s: float = 0.5) -> Iterator[httpx.Client]:
-    own = AlertingSettings(**{**SETTINGS.model_dump(), "history_url": url, "history_timeout_s": timeout_s})
+def front(database: Database, url: str | None, timeout_s: float = 0.5, **more: Any) -> Iterator[httpx.Client]:
+    own = AlertingSettings(**{**SETTINGS.model_dump(), "history_url": url, "history_timeout_s": timeout_s, **more})
     with running_api(database, own) as api:
         yield api.client  # type: ignore[misc]
 
@@ -114,3 +116,11 @@ def test_few_wait_for_a_process_that_hangs_and_the_others_go_on(database: Databa
         assert {answer.status_code for answer in answers} == {503}
         assert door.get("/v1/matches").status_code == 200
         assert door.get(f"{RUNS}?again=1").status_code == 401  # every place is free again
+
+
+def test_the_process_is_known_by_a_certificate_of_ones_own(database: Database, tmp_path: Path) -> None:
+    with https_server(tmp_path) as (url, certificate):
+        with front(database, url, timeout_s=20) as door:
+            assert door.get(RUNS).status_code == 503
+        with front(database, url, timeout_s=20, trusted_certificates=certificate) as door:
+            assert (door.get(RUNS).status_code, door.get(RUNS).json()["items"]) == (200, [])

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
+from services.common.settings import SettingsError
 from services.console.metrics import ConsoleMetrics
 from services.console.rest.answers import CallerAnswer, PageAnswer, SensorAnswer
 from services.console.rest.services import Rest, RestError, Services, path_of
 from services.console.settings import ConsoleSettings
+from tests.services.https_server import https_server
 
 
 def rest(answer: Callable[[httpx.Request], Any], key: str | None = None, **settings: Any) -> Rest:
@@ -108,3 +111,18 @@ def test_a_command_asks_the_same_and_hides_the_key() -> None:
 
 def test_a_path_holds_any_id() -> None:
     assert path_of("v1", "matches", "../keys?x=1#") == "/v1/matches/..%2Fkeys%3Fx%3D1%23"
+
+
+def test_a_service_is_known_by_a_certificate_of_ones_own(tmp_path: Path) -> None:
+    def ask(**settings: Any) -> PageAnswer[SensorAnswer]:
+        services = Services(ConsoleSettings(**settings), ConsoleMetrics(CollectorRegistry()))
+        return asyncio.run(services.with_key(None).get(PageAnswer[SensorAnswer], "ingest", "/v1/sensors"))
+
+    with https_server(tmp_path) as (url, certificate):
+        with pytest.raises(RestError, match="ingest does not answer"):
+            ask(ingest_url=url)
+        assert ask(ingest_url=url, trusted_certificates=certificate).items == []
+    (tmp_path / "none.pem").write_text("no certificate")
+    for unusable in (tmp_path / "none.pem", tmp_path / "missing.pem"):
+        with pytest.raises(SettingsError, match="trusted_certificates"):
+            Services(ConsoleSettings(trusted_certificates=unusable), ConsoleMetrics(CollectorRegistry()))
