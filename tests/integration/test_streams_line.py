@@ -1,4 +1,4 @@
-"""A stream through its life by REST: declared, raised and lowered under load, through a kill, and removed again."""
+"""A stream and a template through their lives by REST: changed under load, through kills, and removed again."""
 
 import json
 import threading
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from coincide import Histogram
 from deploy.local.machine import wait_until
 from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.integration.service_process import (
@@ -35,6 +36,7 @@ SENSORS = {
     for name, stream in (("geophone", "seismic"), ("barometer", "infrasound"))
 }
 START_S = 1_700_000_000
+SLOW_S = 2.5  # more than the window, so that only a template that knows of it lets such reports match
 APART_S = 5  # between bangs; each gives one match if both its reports are on time
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -46,6 +48,7 @@ class Line:
     fusion: FusionProcess
     ingest: IngestProcess
     alerting: AlertingProcess
+    settings: dict[str, Any]
     now_s: float = START_S
     bangs: int = 0
     matched: set[str] = field(default_factory=set)
@@ -66,6 +69,14 @@ class Line:
         self._posted(at_s, ["barometer"], number)
         (self.late if is_late else self.matched).add(number)
 
+    def heard(self, sensor: str, number: str | None = None, *, is_matched: bool = False) -> str:
+        """Post a bang that the geophone reports now, or the barometer's report of it, which comes `SLOW_S` later."""
+        self.now_s += SLOW_S if sensor == "barometer" else APART_S
+        number = self._posted(self.now_s, [sensor], number)
+        if is_matched:
+            self.matched.add(number)
+        return number
+
     def _moved_on(self, seconds: float) -> None:
         """Let the area's watermark be so much later; a heartbeat of the geophone says so."""
         self.now_s += seconds
@@ -81,13 +92,9 @@ class Line:
         assert (answer.status_code, answer.json()["accepted"]) == (202, len(items)), answer.text
         return number
 
-    def change(self, **fields: Any) -> None:
-        answer = self.ingest.call(
-            "PATCH",
-            "/v1/streams/infrasound",
-            content=json.dumps(fields),
-            headers={"Content-Type": MERGE_PATCH, "If-Match": "*"},
-        )
+    def change(self, path: str = "/v1/streams/infrasound", **fields: Any) -> None:
+        headers = {"Content-Type": MERGE_PATCH, "If-Match": "*"}
+        answer = self.ingest.call("PATCH", path, content=json.dumps(fields), headers=headers)
         assert answer.status_code == 200, answer.text
 
     def check(self) -> None:
@@ -133,7 +140,7 @@ def line(tmp_path: Path) -> Iterator[Line]:
         fusion.start_and_wait()
         ingest.wait_for("/readyz", 200)
         alerting.wait_for("/readyz", 200)
-        yield Line(fusion, ingest, alerting)
+        yield Line(fusion, ingest, alerting, common)
 
 
 @contextmanager
@@ -183,12 +190,13 @@ def test_a_stream_lives_and_ends_without_a_restart(line: Line) -> None:
     removed_by_rest(line)
 
 
-def declared_by_rest(line: Line) -> None:
+def declared_by_rest(line: Line, *, barometer: Any = None) -> None:
     refused = line.alerting.call("PUT", "/v1/queries/boom", json=BOOM)
     assert (refused.status_code, "infrasound" in refused.text) == (422, True)
     assert line.ingest.call("PUT", "/v1/streams/infrasound", json=INFRASOUND).status_code == 201
+    templates = {"barometer": {"streams": {"infrasound": barometer}}} if barometer else {}
     for name, sensor in SENSORS.items():
-        put = line.ingest.call("PUT", f"/v1/sensors/{name}", json=sensor)
+        put = line.ingest.call("PUT", f"/v1/sensors/{name}", json=sensor | templates.get(name, {}))
         assert put.status_code == 201, put.text
     until(lambda: line.alerting.call("PUT", "/v1/queries/boom", json=BOOM).status_code in {200, 201})
     line.wait(line.applied)
@@ -207,3 +215,47 @@ def removed_by_rest(line: Line) -> None:
     put = line.alerting.call("PUT", "/v1/queries/boom", json=BOOM, headers={"If-None-Match": "*"})
     assert put.status_code == 422
     assert line.fusion.is_ready()
+
+
+def test_a_template_changes_for_what_is_posted_after_the_answer(line: Line) -> None:
+    put = line.ingest.call("PUT", "/v1/templates/clock", json={"edges_s": [-0.5, 0.5], "mass": [1.0]})
+    assert put.status_code == 201, put.text
+    declared_by_rest(line, barometer="clock")
+    line.bang()
+    line.heard("barometer", line.heard("geophone"))  # before: too far apart
+    line.check()
+
+    across = line.heard("geophone")
+    line.heard("barometer")  # it has the old template, and keeps it
+    line.now_s -= SLOW_S
+    line.fusion.kill()
+    line.change("/v1/templates/clock", edges_s=[-0.5 - SLOW_S, 0.5 - SLOW_S])
+    line.heard("barometer", across, is_matched=True)
+    line.ingest.kill()
+    with running_ingest(line.fusion.bootstrap, line.fusion.folder, **line.settings) as line.ingest:
+        line.ingest.wait_for("/readyz", 200)
+        line.fusion.start_and_wait()
+        line.heard("barometer", line.heard("geophone"), is_matched=True)
+        line.check()
+        assert templates_of_barometer(line) == {Histogram.uniform(at_s - 0.5, at_s + 0.5).id for at_s in (0, -SLOW_S)}
+        too_long_by_rest(line)
+    told = [each["change"] for each in line.fusion.read_all("activations") if "stream" in each["change"]]
+    assert [(each["stream"], each["version"], each["longest_template_s"]) for each in told] == [
+        ("infrasound", version, longest_s) for version, longest_s in ((1, 10), (2, 0.5), (3, 10))
+    ]
+
+
+def templates_of_barometer(line: Line) -> set[str]:
+    members = [each for match in line.alerting.items("/v1/matches", query="boom") for each in match["members"]]
+    return {each["template"] for each in members if each["sensor"] == "barometer"}
+
+
+def too_long_by_rest(line: Line) -> None:
+    line.change(longest_template_s=0.5)
+    line.now_s += APART_S
+    refused = line.ingest.post([{"sensor": "barometer", "detected_at": round(line.now_s * 1e6)}])
+    [verdict] = refused.json()["detections"]
+    assert (refused.status_code, verdict["reason"]) == (422, "template_too_long")
+    line.change(longest_template_s=10)
+    line.heard("barometer", line.heard("geophone"), is_matched=True)
+    line.check()
