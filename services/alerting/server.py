@@ -84,6 +84,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
         metrics,
         deliver_within_s=settings.deliver_within_s,
         may_be_private=settings.receivers_may_be_private,
+        tells=settings.tells_receivers,
     )
     read = partial(create_consumer, settings.kafka_bootstrap)
     views: dict[str, TopicView] = {SENSORS: sensors, f"coincide.{HEALTH}": heard, TOPICS.queries: streams}

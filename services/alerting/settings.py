@@ -41,6 +41,10 @@ class AlertingSettings(ComponentSettings):
         description="Receivers set over REST may reach private addresses, and people through Apprise, as those of the "
         "file may.",
     )
+    tells_receivers: bool = Field(
+        True,
+        description="Whether this process tells receivers. Of several on one Kafka cluster one may.",
+    )
     receivers_max: int = Field(50, ge=1, le=1000, description="Most receivers at a time, those of the file included.")
     silences_max: int = Field(1000, ge=1, le=100_000, description="Most silences at a time, past ones included.")
     deliver_within_s: Seconds = Field(

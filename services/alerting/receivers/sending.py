@@ -204,6 +204,7 @@ class Sending:
         *,
         deliver_within_s: float,
         may_be_private: bool,
+        tells: bool = True,
         make_sender: Callable[..., Sender] = sender_of,
     ) -> None:
         self._receivers = receivers
@@ -212,11 +213,11 @@ class Sending:
         self._make_sender = make_sender
         self._workers: dict[str, Worker] = {}
         self._lock = threading.Lock()
-        self._has_begun = False
+        self._tells, self._has_begun = tells, False
 
     def begin(self) -> None:
-        """Start to send: what was delivered before is known now."""
-        self._has_begun = True
+        """Start to send, if this process is the one that does: what was delivered before is known now."""
+        self._has_begun = self._tells
         self.wake()
 
     def wake(self) -> None:

@@ -60,6 +60,7 @@ def running_outbox(
     *receivers: Receiver,
     may_be_private: bool = True,
     deliver_within_s: float = 86_400.0,
+    tells: bool = True,
     **rule: Any,
 ) -> Iterator[Outbox]:
     """Run a worker for each receiver; the rule fires for every episode, and tells all, but for what `rule` says."""
@@ -73,6 +74,7 @@ def running_outbox(
         database.metrics,
         deliver_within_s=deliver_within_s,
         may_be_private=may_be_private,
+        tells=tells,
     )
     database.store([ruled(**{"max_per_hour": 100_000, "title": "{start}", **rule})])
     sending.begin()

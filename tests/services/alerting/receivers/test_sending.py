@@ -1,3 +1,4 @@
+import threading
 import time
 from collections.abc import Iterator
 
@@ -5,11 +6,12 @@ import pytest
 
 from services.alerting.receivers import sending
 from services.alerting.receivers.receiver import Receiver
-from services.alerting.store.delivery_rows import count_waiting
+from services.alerting.store.delivery_rows import DeliveryRecord, count_waiting, encode_delivery, read_waiting
+from services.common.instants import system_clock_us
 from tests.integration.service_process import until
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox
-from tests.services.alerting.records import Database
+from tests.services.alerting.records import TOPICS, Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -162,3 +164,16 @@ def test_the_pause_grows_to_its_limit_and_is_never_the_same_for_all() -> None:
     assert min(pauses_s) >= sending.LONGEST_PAUSE_S / 2
     assert len(set(pauses_s)) > 50
     assert sending.pause_s(1) <= sending.FIRST_PAUSE_S
+
+
+def test_of_two_processes_the_other_takes_over_what_the_first_has_not_told(database: Database, sink: Sink) -> None:
+    with running_outbox(database, hook(sink), tells=False) as other:
+        other.fire("e-0", "e-1")
+        assert [each.name for each in threading.enumerate() if each.name == "receiver-ops"] == []
+        told, _ = database.read(read_waiting, "ops", [], 10)
+        outcome = DeliveryRecord(1, "ops", told.key, "delivered", system_clock_us(), 1)
+        other.kafka.publish(TOPICS.deliveries, outcome.topic_key, encode_delivery(outcome))
+        other.read_back()
+    with running_outbox(database, hook(sink)):
+        until(lambda: database.read(count_waiting, "ops") == 1 and len(sink.events) == 1)
+        assert sources(sink) == ["e-1"]
