@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from coincide.probability.difference import match_probabilities, match_probability
 from coincide.probability.joint import JointProbability, joint_at_least, joint_probabilities
-from coincide.probability.onset import Occurred, OccurrenceColumns, occurred, occurrence_columns
+from coincide.probability.onset import Occurred, OccurrenceColumns, occurred, occurred_quantiles_us, occurrence_columns
 
 __all__ = [
     "JointProbability",
@@ -18,5 +18,6 @@ __all__ = [
     "match_probabilities",
     "match_probability",
     "occurred",
+    "occurred_quantiles_us",
     "occurrence_columns",
 ]

@@ -88,6 +88,53 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
     >>> onset.mean_us, onset.p05_us, onset.p95_us, round(onset.std_s, 3), round(onset.probability, 4)
     (-2500000, -9000000, 40005, 3.228, 0.3571)
     """
+    onset = occurrence_columns(*_one_match(templates, detected_at_us), window)
+    if not onset.probability[0] > 0:
+        raise _impossible(detected_at_us)
+    [mean], [std], [p05], [p95], [probability] = (
+        getattr(onset, name).tolist() for name in ("mean_us", "std_s", "p05_us", "p95_us", "probability")
+    )
+    return Occurred(mean, std, p05, p95, probability)
+
+
+def occurred_quantiles_us(
+    templates: Sequence[Histogram], detected_at_us: Sequence[int], window: Window, shares: Sequence[float]
+) -> list[int]:
+    """Return the times up to which so much of the density of `occurred` lies, to draw it; raises as `occurred` does.
+
+    Parameters
+    ----------
+    templates, detected_at_us, window
+        As in `occurred`.
+    shares : sequence of float
+        Each in [0, 1].
+
+    Returns
+    -------
+    list of int
+        A time for each share, to the nearest microsecond.
+
+    Examples
+    --------
+    >>> imb, baksan = Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)
+    >>> occurred_quantiles_us([imb, baksan], [0, 30_444_000], Window(10), [0.05, 0.25, 0.95])
+    [-9000000, -5000000, 40005]
+    """
+    if not all(0 <= share <= 1 for share in shares):
+        raise OffsetError("shares", list(shares), "shares from 0 to 1")
+    known, index, times = _one_match(templates, detected_at_us)
+    if not occurrence_columns(known, index, times, window).probability[0] > 0:
+        raise _impossible(detected_at_us)
+    [(_, members)] = _blocks(known, index, times, window)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quantiles_s = PosteriorPieces(members).quantiles_s(*shares)[:, 0]
+    return [round(each * 1e6) + int(times[0, 0]) for each in quantiles_s.tolist()]
+
+
+def _one_match(
+    templates: Sequence[Histogram], detected_at_us: Sequence[int]
+) -> tuple[list[list[Histogram]], IndexArray, Int64Array]:
+    """Return the members of one match as columns, checked."""
     templates = checked_templates("templates", templates)
     if len(templates) < 2 or len(templates) != len(detected_at_us):
         raise OffsetError(
@@ -96,14 +143,11 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
     if not all(is_whole(time_us) and abs(time_us) < FURTHEST_TIME_US for time_us in detected_at_us):
         raise OffsetError("detected_at_us", detected_at_us, "whole microseconds, below 2**62 either way")
     index = np.zeros((len(templates), 1), dtype=np.int64)
-    times = np.array(detected_at_us, dtype=np.int64)[:, None]
-    onset = occurrence_columns([[template] for template in templates], index, times, window)
-    if not onset.probability[0] > 0:
-        raise OffsetError("detected_at_us", list(detected_at_us), "times at which the members can lie in the window")
-    [mean], [std], [p05], [p95], [probability] = (
-        getattr(onset, name).tolist() for name in ("mean_us", "std_s", "p05_us", "p95_us", "probability")
-    )
-    return Occurred(mean, std, p05, p95, probability)
+    return [[template] for template in templates], index, np.array(detected_at_us, dtype=np.int64)[:, None]
+
+
+def _impossible(detected_at_us: Sequence[int]) -> OffsetError:
+    return OffsetError("detected_at_us", list(detected_at_us), "times at which the members can lie in the window")
 
 
 @dataclass(frozen=True, eq=False)

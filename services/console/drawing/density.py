@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,9 +23,14 @@ class DensityLane:
     template: TemplateAnswer | None
 
 
-def draw_densities(match: MatchAnswer, lanes: list[DensityLane], begin_us: int, end_us: int) -> None:
-    """Draw the lanes over [begin_us, end_us], with the time when it occurred as a band behind them."""
-    tall = LANE * len(lanes)
+def draw_densities(
+    match: MatchAnswer, lanes: list[DensityLane], onset: Sequence[tuple[int, int]], begin_us: int, end_us: int
+) -> None:
+    """Draw the lanes over [begin_us, end_us], with the central 90 % of the time when it occurred behind them.
+
+    `onset`, times between which equal shares of that time lie, gives it a lane of its own below the others.
+    """
+    tall = LANE * (len(lanes) + (1 if onset else 0))
     scale = WIDE / max(1, end_us - begin_us)
 
     def x(at_us: float) -> float:
@@ -43,6 +48,16 @@ def draw_densities(match: MatchAnswer, lanes: list[DensityLane], begin_us: int, 
             _rect(x(match.occurred.mean_us) - 0.75, 0, 1.5, tall, "occurred-mean")
         for nth, lane in enumerate(lanes):
             _lane(lane, nth * LANE + 4, x)
+        if onset:
+            _onset(onset, len(lanes) * LANE + 4, x)
+
+
+def _onset(onset: Sequence[tuple[int, int]], y: float, x: Callable[[float], float]) -> None:
+    """Draw bars of equal area: the narrower, the higher; one that is too narrow to see is as high as one of a pixel."""
+    widths = [max(x(to_us) - x(from_us), 1.0) for from_us, to_us in onset]
+    for (from_us, _), wide in zip(onset, widths, strict=True):
+        tall = (LANE - 6) * min(widths) / wide
+        _rect(x(from_us), y + LANE - 6 - tall, wide + 0.2, tall, "onset")
 
 
 def _lane(lane: DensityLane, y: float, x: Callable[[float], float]) -> None:

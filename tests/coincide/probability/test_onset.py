@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from coincide import CoincideError, Histogram, Occurred, Window, match_probability, occurred
 from coincide.errors import OffsetError, WindowError
-from coincide.probability import match_probabilities, occurrence_columns
+from coincide.probability import match_probabilities, occurred_quantiles_us, occurrence_columns
 from tests.reference.posterior import ExactPosterior
 from tests.reference.templates import MICROSECOND, templates, windows
 
@@ -32,6 +32,31 @@ def assert_it_equals_fractions(members: list[Histogram], times_us: list[int], wi
         at = Fraction(quantile_us, 10**6)
         assert exact.up_to(at - slack) <= (p + rounding) * exact.mass
         assert exact.up_to(at + slack) >= (p - rounding) * exact.mass
+
+
+@given(st.data(), windows())
+@settings(max_examples=30)
+def test_quantiles_are_those_of_the_exact_posterior(data: st.DataObject, window: Window) -> None:
+    count = data.draw(st.integers(2, 3)) if window.is_symmetric else 2
+    members = [data.draw(templates()) for _ in range(count)]
+    times_us = [data.draw(st.integers(-3_000_000, 3_000_000)) for _ in range(count)]
+    exact = ExactPosterior(members, times_us, window)
+    shares = [0.01, 0.3, 0.7, 0.99]
+    if exact.mass < Fraction(1, 10**6):
+        return
+    slack = Fraction(1, 2 * 10**6) * Fraction(101, 100)
+    found = occurred_quantiles_us(members, times_us, window, shares)
+    assert found == sorted(found)
+    for share, quantile_us in zip(shares, found, strict=True):
+        at, wanted = Fraction(quantile_us, 10**6), Fraction(share) * exact.mass
+        assert exact.up_to(at - slack) <= wanted + Fraction(1, 10**9)
+        assert exact.up_to(at + slack) >= wanted - Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
+def test_what_is_no_share_is_refused(share: float) -> None:
+    with pytest.raises(OffsetError, match="shares from 0 to 1"):
+        occurred_quantiles_us([IMB, BAKSAN], [0, 30_444_000], Window(10), [share])
 
 
 def test_when_the_neutrinos_of_sn1987a_were_seen() -> None:

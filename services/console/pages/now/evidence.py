@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ from nicegui import ui
 from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.template_words import said_of
+from services.console.pages.now.onset import OnsetBar, onset_bars
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import duration, probability, rate
@@ -97,14 +99,14 @@ class Evidence:
 
     async def _show_match(self, id_: str) -> None:
         match, raw = await self._read(MatchAnswer, "matches", id_)
-        judged, templates = await asyncio.gather(self._judged(match), self._templates_of(match.members))
+        (query, explanation), templates = await asyncio.gather(self._asked(match), self._templates_of(match.members))
         self._begin(" + ".join(sorted({member.sensor for member in match.members})))
         with self._panel:
             Words("p", f"{match.query} in {match.area}: they saw the same thing with {probability(match.probability)}.")
             if match.superseded_by is not None:
                 self._go("A larger match has taken its place.", "match", match.superseded_by)
-            self._when(match, templates)
-            self._probabilities(match, judged)
+            self._when(match, templates, onset_bars(match, templates, query))
+            self._probabilities(match, judged_of(match, query, explanation))
             self._chance(match)
             self._members(match.members, templates)
             self._ways("match", id_, raw, *_span_of(match.members))
@@ -116,16 +118,17 @@ class Evidence:
             id_: made for each in members if (id_ := template_id(each)) not in found and (made := spread_of(each))
         }
 
-    async def _judged(self, match: MatchAnswer) -> list[Judged]:
+    async def _asked(self, match: MatchAnswer) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the match's query as it is now, and what the sensors could attain; empty where that is not known."""
         rest = self._view.viewer.rest
         asked = (("v1", "queries", match.query), ("v1", "queries", match.query, "explain"))
         answers = await asyncio.gather(
             *(rest.get(dict[str, Any], "alerting", path_of(*parts)) for parts in asked), return_exceptions=True
         )
         query, explained = (each if isinstance(each, dict) else {} for each in answers)
-        return judged_of(match, query.get("query") or {}, explained.get("explanation") or {})
+        return query.get("query") or {}, explained.get("explanation") or {}
 
-    def _when(self, match: MatchAnswer, templates: dict[str, TemplateAnswer]) -> None:
+    def _when(self, match: MatchAnswer, templates: dict[str, TemplateAnswer], onset: Sequence[OnsetBar]) -> None:
         times = self._view.viewer.times
         Words("h3", "When")
         if match.occurred is not None:
@@ -151,10 +154,10 @@ class Evidence:
         begin_us, end_us = begin_us - room_us, end_us + room_us
         with ui.element("div").classes("density-rows"):
             with ui.element("div").classes("density-names"):
-                for lane in lanes:
-                    Words("span", lane.name)
+                for name in [lane.name for lane in lanes] + (["together"] if onset else []):
+                    Words("span", name)
             with ui.element("div").classes("density-picture"):
-                draw_densities(match, lanes, begin_us, end_us)
+                draw_densities(match, lanes, onset, begin_us, end_us)
                 with ui.element("div").classes("row spread soft small"):
                     for at_us in (begin_us, (begin_us + end_us) // 2, end_us):
                         figure(times.clock(at_us), times.exact(at_us))
