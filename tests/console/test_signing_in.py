@@ -91,6 +91,41 @@ def test_a_page_shows_what_its_key_may_do_and_closes_when_the_key_is_revoked(
     expect(reader).to_have_url(re.compile("/sign-in"))
 
 
+def test_a_reader_is_offered_nothing_that_is_refused(
+    open_page: OpenPage, locked: ServiceProcess, locked_line: Line
+) -> None:
+    receiver = {"webhook": {"url": "https://nowhere.invalid/"}}
+    made = locked_line.call("PUT", "alerting", "/v1/receivers/ops", json=receiver, headers=locked_line.headers)
+    assert made.is_success
+    key = locked_line.keys.make("watcher", ["read"])
+    page = open_page("/", url=locked.url)
+    sign_in(page, key)
+    expect(page.locator(".who")).to_have_text("watcher")
+    before = locked_line.refusals("scope")
+    may_not = {
+        "/queries": ("New query",),
+        "/queries?query=bang": ("Pause", "Remove", "Look", "Apply this threshold", "Save"),
+        "/sensors": ("New sensor", "New stream", "Change"),
+        "/sensors?sensor=mic-1": ("Save", "Remove this sensor", "Accept"),
+        "/alerts": ("Take over", "Silence", "New receiver", "Send a test"),
+        "/health": (),
+        "/history": ("Ask",),
+    }
+    for path, names in may_not.items():
+        page.goto(locked.url + path)
+        expect(page.locator("h1")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        offered = page.locator(".content").get_by_role("button").or_(page.locator(".content").get_by_role("link"))
+        assert not {each.strip() for each in offered.all_text_contents()} & set(names), path
+        for nth in range(page.locator(".content button").count()):
+            page.evaluate(f"document.querySelectorAll('.content button')[{nth}]?.click()")
+        page.wait_for_timeout(500)  # what it asks for may come later
+    assert locked_line.refusals("scope") == before
+    shown = {"Authorization": f"Bearer {key}"}
+    assert locked_line.call("POST", "alerting", "/v1/queries/bang/pause", headers=shown).status_code == 403
+    assert locked_line.refusals("scope") == before + 1  # so it would have been seen
+
+
 def test_the_session_ends_nowhere_in_the_page(open_page: OpenPage, locked: ServiceProcess, locked_line: Line) -> None:
     key = locked_line.keys.make("quiet", ["read"])
     page = open_page("/", url=locked.url)

@@ -57,6 +57,9 @@ class ThresholdSlider:
         self._chosen = self._present
         with ui.element("section").classes("card stack").props('aria-label="Threshold"'):
             Words("h2", "What would another threshold give?")
+            if not viewer.may("queries"):
+                Words("p", "Your key may not have runs done over the past; one with the scope queries may.")
+                return
             with ui.element("div").classes("row"):
                 choice("Over", RANGES, self._range, self._choose_range)
                 self._times = ui.element("div").classes("row")
