@@ -115,7 +115,7 @@ def _add_page(parts: ConsoleParts, page: ConsolePage) -> None:
                     parts.sessions.end(session.id)
                     ui.navigate.to(sign_in_path(request))  # the page may have been sent already
                 else:
-                    show_fault(error)
+                    show_fault(viewer, error)
             finally:
                 loading.delete()
         return None

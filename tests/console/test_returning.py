@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ from playwright.sync_api import Page, expect
 
 from tests.console.conftest import running_console, shoot, until_chart
 from tests.console.line import Line, running_line
+from tests.console.past import running_past
+from tests.console.watched_line import WatchedLine, watched_line
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
@@ -20,26 +22,85 @@ def bang(line: Line) -> None:
     line.post([{"sensor": f"mic-{nth}", "stream": "noise", "detected_at": at_us} for nth in (1, 3)]).raise_for_status()
 
 
+def expect_news(page: Page, path: str, name: str) -> None:
+    """Wait until a page shows, with nobody's doing, what has come since the services are back."""
+    if path == "/":
+        until_chart(page, "scene.matches.size > 0 && scene.detections.size > 1")
+        return
+    news = {
+        "/queries": page.get_by_label("Queries", exact=True).get_by_role("link", name=name, exact=True),
+        "/sensors": page.get_by_label("Sensors", exact=True).get_by_role("link", name=name, exact=True),
+        "/alerts": page.get_by_label("Receivers").get_by_text(name, exact=True),
+        "/health": page.get_by_label("What is wrong now").get_by_text("Nothing is wrong"),
+        "/history": page.get_by_label("Runs").get_by_role("link", name=name, exact=True),
+    }
+    expect(news[path].first).to_be_visible(timeout=20_000)
+
+
+def make_news(line: Line, name: str) -> None:
+    """Have something happen that each page shows."""
+    bang(line)
+    query = line.call("GET", "alerting", "/v1/queries/bang").json()["query"] | {"id": name}
+    sensor = {"area": "harbour", "streams": {"noise": {"uniform": [-1, 0]}}}
+    run = {"query": query, "from": "1987-02-23T07:35:00Z", "to": "1987-02-23T07:36:00Z"}
+    made = [
+        line.call("PUT", "alerting", f"/v1/queries/{name}", json=query),
+        line.call("PUT", "ingest", f"/v1/sensors/{name}", json=sensor),
+        line.call("PUT", "alerting", f"/v1/receivers/{name}", json={"webhook": {"url": "https://nowhere.invalid/"}}),
+        line.call("POST", "alerting", "/v1/history-runs", json=run),
+    ]
+    assert [each.is_success for each in made] == [True] * 4, [each.text for each in made]
+
+
+PATHS = ("/", "/queries", "/sensors", "/alerts", "/health", "/history")
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WatchedLine, str]]:
+    """A line of this module's own with all that a page can ask, and its console's address."""
+    folder = tmp_path_factory.mktemp("line")
+    with watched_line(folder) as line:
+        line.post_1987()
+        with running_past(line, folder), running_console(folder, line, fusion_url=line.url("fusion")) as console:
+            yield line, console.url
+
+
 @pytest.mark.parametrize("component", ["alerting", "ingest"])
-def test_a_service_goes_and_comes_back(open_page: OpenPage, tmp_path: Path, component: str) -> None:
+def test_every_page_says_which_service_is_away_and_goes_on_by_itself(
+    open_page: OpenPage, watched: tuple[WatchedLine, str], component: str
+) -> None:
+    open_page.faults.expected += ["ERR_CONNECTION_REFUSED"]  # type: ignore[attr-defined]
+    line, url = watched
+    pages = {path: open_page(path, url=url) for path in PATHS}
+    until_chart(pages["/"], "scene.rows.length > 5")
+    for page in pages.values():
+        expect(page.locator(".content")).not_to_contain_text("Loading …")
+    line.end(component)
+    for path, page in pages.items():
+        banner = page.locator(".banner")
+        expect(banner, path).to_contain_text(f"{component} does not answer")
+        expect(banner, path).to_contain_text("this page goes on by itself")
+    shoot(pages["/"], f"away-{component}")
+    meanwhile = {path: open_page(path, url=url) for path in PATHS}
+    for page in meanwhile.values():
+        expect(page.locator("body")).to_contain_text(re.compile(f"{component} does not answer", re.IGNORECASE))
+        expect(page.locator(".content")).not_to_have_text(re.compile(r"^\s*(Loading …)?\s*$"))
+    line.begin(component)
+    name = f"after-{component}"
+    make_news(line, name)
+    for path in PATHS:
+        expect(pages[path].locator(".banner")).to_be_hidden(timeout=15_000)
+        expect_news(pages[path], path, name)
+        expect_news(meanwhile[path], path, name)
+
+
+def test_where_history_is_away_its_page_opens_by_itself(open_page: OpenPage, tmp_path: Path) -> None:
     open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
     with running_line(tmp_path) as line, running_console(tmp_path, line) as console:
-        page = open_page("/", url=console.url)
-        until_chart(page, "scene.rows.length > 5")
-        line.end(component)
-        banner = page.locator(".banner")
-        expect(banner).to_be_visible()
-        expect(banner).to_contain_text(f"{component} does not answer")
-        expect(banner).to_contain_text("this page goes on by itself")
-        shoot(page, f"away-{component}")
-        opened_meanwhile = open_page("/", url=console.url)
-        expect(opened_meanwhile.get_by_role("alert")).to_contain_text(f"{component} does not answer")
-        line.begin(component)
-        expect(banner).to_be_hidden()
-        bang(line)
-        until_chart(page, "scene.matches.size > 0 && scene.detections.size > 1")
-        opened_meanwhile.get_by_role("link", name="Try again").click()
-        until_chart(opened_meanwhile, "scene.matches.size > 0")
+        page = open_page("/history", url=console.url)
+        expect(page.get_by_text("Runs over history cannot be asked for")).to_be_visible()
+        with running_past(line, tmp_path):
+            expect(page.get_by_label("Runs")).to_contain_text("No run yet")
 
 
 def test_a_console_that_is_started_again_takes_its_pages_back(open_page: OpenPage, line: Line, tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from nicegui import context, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import RestError
+from services.console.rest.services import RestError, Service
 
-BANNER_EVERY_S = 1.0
+BANNER_EVERY_S, AGAIN_EVERY_S = 1.0, 2.0
 _VALUE = "(event) => emit(event.target.value)"
+_IS_LIGHT = "() => emit(!document.body.classList.contains('body--dark'))"  # where the system's theme counts, too
 
 
 class Words(TextElement):
@@ -85,7 +86,7 @@ def _switches(viewer: Viewer, dark: ui.dark_mode) -> None:
         with clock:
             ui.label(here)
         theme = ui.element("button").props('type=button data-theme aria-label="Dark or light"').classes("quiet")
-        theme.on("click", lambda: dark.set_value(not dark.value))
+        theme.on("click", lambda event: dark.set_value(bool(event.args)), js_handler=_IS_LIGHT)
         with theme.props('title="Dark or light"'):
             ui.label("◐").props("aria-hidden=true")
         if viewer.session.key is not None:
@@ -144,14 +145,31 @@ def hold_while_open(what: Held) -> None:
     context.client.on_delete(release)
 
 
-def show_fault(error: RestError) -> None:
-    """Say in a page, in place of what could not be shown, why not."""
+def show_fault(viewer: Viewer, error: RestError) -> None:
+    """Say in a page, in place of what could not be shown, why not; the page opens anew once it may be shown."""
     with ui.element("section").classes("state fault").props("role=alert"):
         ui.label("This cannot be shown now" if error.is_away else "This cannot be shown").classes("state-title")
         ui.label(str(error))
         if error.is_away:
+            ui.label("This page opens by itself as soon as it can.").classes("soft")
             with ui.element("a").props('href=""').classes("again"):
                 ui.label("Try again")
+    if error.is_away:
+        open_anew_when(viewer, ("ingest", "/readyz"), ("alerting", "/readyz"))
+
+
+def open_anew_when(viewer: Viewer, *answer: tuple[Service, str]) -> None:
+    """Open the page again as soon as each of these GETs is answered well."""
+
+    async def look() -> None:
+        try:
+            for service, path in answer:
+                await viewer.rest.text(service, path)
+        except RestError:
+            return
+        ui.navigate.reload()
+
+    ui.timer(AGAIN_EVERY_S, look, immediate=False)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from services.console.pages.history.difference import DifferenceView
 from services.console.pages.history.outcome import RunOutcome
 from services.console.pages.history.run_list import RunList
 from services.console.pages.history.run_words import PATH
-from services.console.pages.shell import ConsolePage, Words, copy_button, empty_state, page_head
+from services.console.pages.shell import ConsolePage, Words, copy_button, empty_state, open_anew_when, page_head
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import QueryListAnswer
 from services.console.rest.run_answers import RunAnswer, RunListAnswer
@@ -30,6 +30,7 @@ async def show_history(viewer: Viewer) -> None:
         if error.status != UNAVAILABLE:
             raise
         _say_how_to_start(viewer, str(error))
+        open_anew_when(viewer, ("alerting", PATH))
         return
     await _show_runs(viewer, runs)
 

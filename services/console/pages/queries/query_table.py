@@ -36,14 +36,17 @@ class QueryTable:
         self._shown: list[QueryAnswer] | None = None
         self._figures: dict[str, tuple[Words, Words]] = {}
         self._waiting: list[str] = []
+        self._fault = Words("p", "").classes("soft").props("role=status")
         self._box = ui.element("section").classes("card").props('aria-label="Queries"')
 
     async def load(self) -> None:
         """Ask, and draw anew what has changed."""
         try:
             listed = await self._viewer.rest.get(QueryListAnswer, "alerting", "/v1/queries")
-        except RestError:
-            return  # the banner says so
+        except RestError as error:
+            self._fault.set_text(str(error))
+            return
+        self._fault.set_text("")
         if listed.items != self._shown:
             self._shown = listed.items
             self._draw(sorted(listed.items, key=lambda each: (not each.suspended, each.id)))

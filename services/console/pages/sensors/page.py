@@ -7,7 +7,7 @@ from nicegui import ui
 from services.console.pages.sensors.learnt import show_sensors_with_proposals
 from services.console.pages.sensors.sensor_form import SensorForm
 from services.console.pages.sensors.sensor_table import SensorTable, address_of
-from services.console.pages.sensors.sensor_view import SensorView
+from services.console.pages.sensors.sensor_view import LOOK_EVERY_S, SensorView
 from services.console.pages.sensors.stream_table import StreamTable
 from services.console.pages.shell import ConsolePage, Words, page_head
 from services.console.pages.shown_range import NAME_CHARACTERS
@@ -41,6 +41,12 @@ async def _show_all(viewer: Viewer) -> None:
     streams = StreamTable(viewer)
     await table.load()
     await streams.load()
+
+    async def look() -> None:
+        await table.look()
+        await streams.look()
+
+    ui.timer(LOOK_EVERY_S, look, immediate=False)
 
 
 async def _show_new(viewer: Viewer) -> None:

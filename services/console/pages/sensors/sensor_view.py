@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from nicegui import ui
 
-from services.console.drawing.template_picture import draw_fit, draw_template
+from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
+from services.console.pages.sensors.heard import heard_of, show_heard
 from services.console.pages.sensors.learnt import show_proposals
 from services.console.pages.sensors.sensor_form import SensorForm
-from services.console.pages.sensors.sensor_table import address_of, fit_of, heard_of, rate_of, since
+from services.console.pages.sensors.sensor_table import address_of
 from services.console.pages.shell import Words, button, copy_button, page_head
 from services.console.pages.shown_range import ShownRange
-from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import SensorAnswer
-from services.console.rest.sensor_answers import HeardAnswer
 from services.console.rest.services import RestError, path_of
+
+LOOK_EVERY_S = 3.0
 
 
 class SensorView:
@@ -27,6 +29,7 @@ class SensorView:
     def __init__(self, viewer: Viewer, sensor: SensorAnswer, streams: Sequence[str]) -> None:
         self._viewer, self._sensor, self._streams = viewer, sensor, streams
         self._path = path_of("v1", "sensors", sensor.id)
+        self._heard: dict[str, ui.element] = {}
 
     async def draw(self) -> None:
         """Build the page."""
@@ -38,7 +41,6 @@ class SensorView:
         with ui.element("section").classes("card stack").props('aria-label="What it is"'):
             self._particulars()
         templates = await self._viewer.templates.find(self._viewer.rest, map(str, sensor.streams.values()))
-        heard = heard_of(sensor)
         for stream, id_ in sensor.streams.items():
             with ui.element("section").classes("card stack") as box:
                 box.props["aria-label"] = f"Stream {stream}"
@@ -51,7 +53,9 @@ class SensorView:
                         with ui.element("div").classes("stack"):
                             Words("p", said)
                             Words("p", f"Template {id_}").classes("soft small")
-                    self._heard(heard.get(stream))
+                    self._heard[stream] = ui.element("div").classes("row template-row")
+        self._say_heard()
+        ui.timer(LOOK_EVERY_S, self._look, immediate=False)
         present = {stream: templates[str(id_)] for stream, id_ in sensor.streams.items() if str(id_) in templates}
         await show_proposals(self._viewer, sensor.id, present)
         self._change()
@@ -70,21 +74,21 @@ class SensorView:
         with link:
             ui.label("See its area now")
 
-    def _heard(self, heard: HeardAnswer | None) -> None:
-        with ui.element("div").classes("stack"):
-            if heard is None:
-                Words("p", "Nothing was heard of it yet.")
-                return
-            seen = Words("p", f"Heard of {since(heard.last_seen_us)}; {rate_of(heard)}.")
-            seen.props["title"] = self._viewer.times.exact(heard.last_seen_us)
-            Words("p", f"{probability(heard.late_share)} of its detections came too late.")
-            if heard.drift is None:
-                Words("p", "Whether the template fits is not known: it was in no match of three or more.")
-                return
-            fit = Words("p", f"The template fits: {fit_of(heard)}, by {heard.drift.errors} recent errors.")
-            fit.props["title"] = f"distance {heard.drift.distance:g}, p-value {heard.drift.p_value:g}"
-        if heard.drift is not None and heard.drift.levels:
-            draw_fit(heard.drift.levels, f"P-P plot of {heard.drift.errors} errors: off by {heard.drift.distance:.2g}")
+    def _say_heard(self) -> None:
+        heard = heard_of(self._sensor)
+        for stream, box in self._heard.items():
+            box.clear()
+            with box:
+                show_heard(self._viewer.times, heard.get(stream))
+
+    async def _look(self) -> None:
+        """Ask what is heard of it now."""
+        try:
+            now = await self._viewer.rest.get(SensorAnswer, "ingest", self._path)
+        except RestError:
+            return  # the banner says so, or somebody has removed it
+        self._sensor = msgspec.structs.replace(self._sensor, health=now.health)
+        self._say_heard()
 
     def _change(self) -> None:
         if not self._viewer.may("admin"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -23,14 +24,27 @@ class StreamTable:
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
         self._known = set[str]()
+        self._shown: list[StreamAnswer] | None = None
+        self._is_open = False
         self._box = ui.element("section").classes("card stack").props('aria-label="Streams"')
 
+    async def look(self) -> None:
+        """Ask again, unless somebody fills in a form of it."""
+        if not self._is_open:
+            await self.load()
+
     async def load(self) -> None:
-        """Ask, and draw."""
+        """Ask, and draw anew what has changed."""
         try:
             streams = (await self._viewer.rest.get(StreamListAnswer, "ingest", "/v1/streams")).items
         except RestError:
             return  # the table above says so
+        if streams != self._shown:
+            self._shown = streams
+            self._draw(streams)
+
+    def _draw(self, streams: Sequence[StreamAnswer]) -> None:
+        self._is_open = False
         self._known = {each.name for each in streams}
         self._box.clear()
         with self._box:
@@ -63,7 +77,8 @@ class StreamTable:
     def _edit(self, stream: StreamAnswer, place: ui.element) -> None:
         body: dict[str, Any] = {name: getattr(stream, name) for name in FIELDS}
         named = {"name": stream.name}
-        place.clear()
+        self._close(place)
+        self._is_open = True
         with place, ui.element("div").classes("row"):
             if not stream.name:
                 text_field("Name", "", partial(named.__setitem__, "name"))
@@ -74,8 +89,12 @@ class StreamTable:
                 await self._send("PUT", StreamAnswer(name=named["name"].strip(), version=stream.version), body, place)
 
             button("Save", save, kind="strong")
-            button("Leave it", place.clear)
+            button("Leave it", lambda: self._close(place))
             copy_button(lambda: self._viewer.rest.curl("PUT", "ingest", _path(named["name"]), body=body))
+
+    def _close(self, place: ui.element) -> None:
+        place.clear()
+        self._is_open = False
 
     async def _send(self, method: str, stream: StreamAnswer, body: dict[str, Any], place: ui.element) -> None:
         is_new = method == "PUT" and stream.name not in self._known
@@ -86,6 +105,7 @@ class StreamTable:
             with place:
                 Words("p", str(error)).classes("field-fault").props("role=alert")
         else:
+            self._close(place)
             await self.load()
 
 
