@@ -81,8 +81,13 @@ class TemplateLabels:
         codes = self._positions(labels)
         if codes.null_count:
             unknown = labels.filter(pc.is_null(codes))[0].as_py()
-            raise DetectionsError(self.column, unknown, f"one of the {len(self.labels)} templates given")
+            raise DetectionsError(self.column, unknown, self.allowed)
         return numbers(codes, np.int32)
+
+    @property
+    def allowed(self) -> str:
+        """What a label has to be."""
+        return f"one of the {len(self.labels)} templates given"
 
     def _positions(self, labels: pa.Array) -> pa.Array:
         if pa.types.is_dictionary(labels.type):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
-from pyspark.sql.types import DoubleType, StructField, StructType
+from pyspark.sql.types import DoubleType, IntegralType, StringType, StructField, StructType
 
 from coincide.chunks.chunk_joins import ChunkedQuery, PairQuery, TupleQuery
 from coincide.chunks.time_cells import TimeCells
@@ -21,9 +22,11 @@ from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.window import Window
 from coincide.errors import DetectionsError
+from coincide.spark.arrow_batches import batches_by_rows
 from coincide.spark.arrow_columns import Columns, TemplateLabels, Templates
-from coincide.spark.join_task import PROBABILITY, JoinTask, SideRows
-from coincide.spark.packing import PACKED_SQL, TEMPLATE, TIME, Packer, buckets_together, sides_of
+from coincide.spark.join_task import PROBABILITY, JoinTask
+from coincide.spark.packed_tables import PACKED_SQL
+from coincide.spark.packing import TEMPLATE, TIME, Packer, Unpacker
 from coincide.spark.part_files import NewFolder, PartFile, Written
 from coincide.spark.placing import refuse_lack, time_us
 
@@ -62,11 +65,11 @@ def timing_join(  # noqa: PLR0913 - the question, the columns, and how it is div
     columns : Columns
         What the columns are called, of both, and which of them an answer has.
     chunk_rows : int
-        How many rows a task joins at a time, about. A chunk is 32 times as long as the query reaches, and is never
-        divided.
+        How many rows a task joins at a time. Where a stretch of time of 32 reaches has more, it is joined in slices of
+        so many rows, each with what lies within the query's reach on both sides. No slice is shorter than the reach.
     tasks : int, optional
-        Among how many tasks the rows are divided; four for each core by default. A task holds all of its rows in bytes,
-        some 30 for each, and joins `chunk_rows` of them at a time.
+        Among how many tasks the rows are divided; four for each core by default. A task holds, at some 300 bytes a row,
+        what it joins at a time; and the packed rows of one bucket, of which there are 256 or more, at some 30 bytes.
 
     Returns
     -------
@@ -130,16 +133,39 @@ def _joined(
     names = JoinTask(query, labels, columns).read
     for frame in frames:
         refuse_lack(frame, [columns.detected_at_us, *names])
+    times = [time_us(frame, columns.detected_at_us) for frame in frames]
+    if all(_is_checked_by_spark(frame, labels) for frame in frames):
+        times = [_of_the_template(labels, time) for time in times]
+        names = [name for name in names if name != labels.column or name in columns.kept]
+        labels = TemplateLabels((), labels.histograms)
     tasks = tasks or TASKS_A_CORE * frames[0].sparkSession.sparkContext.defaultParallelism
     buckets = tasks * -(-FEWEST_BUCKETS // tasks)
-    packed = []
-    for side, frame in enumerate(frames):
-        pack = Packer(side, query.sight(side), cells, buckets, columns.area, labels, columns.kept)
-        rows = frame.select(time_us(frame, columns.detected_at_us).alias(TIME), *names)
-        packed.append(rows.mapInArrow(pack, PACKED_SQL))
-    task = JoinTask(query, labels.packed(TEMPLATE), replace(columns, detected_at_us=TIME))
-    together = reduce(DataFrame.unionAll, packed).repartitionById(tasks, F.expr(f"bucket % {tasks}"))
-    return Joined(together, Buckets(task, cells, len(frames), chunk_rows), _schema(task, frames))
+    sights = [query.sight(side) for side in range(len(frames))]
+    packers = [
+        Packer(side, sight, cells, buckets, columns.area, labels, columns.kept) for side, sight in enumerate(sights)
+    ]
+    rows = [frame.select(time.alias(TIME), *names) for frame, time in zip(frames, times, strict=True)]
+    task = JoinTask(query, labels.packed(TEMPLATE), replace(columns, detected_at_us=TIME, template=labels.column))
+    return Joined(
+        rows, packers, tasks, Buckets(task, Unpacker(cells, sights, columns.area, chunk_rows)), _schema(task, frames)
+    )
+
+
+def _is_checked_by_spark(frame: DataFrame, labels: TemplateLabels) -> bool:
+    """Whether there is one template, whose label is of its column's type: no row has to bring it to a task then."""
+    if labels.column is None or len(labels.labels) != 1:
+        return False
+    kind = frame.schema[labels.column].dataType
+    return isinstance(kind, StringType) if isinstance(labels.labels[0], str) else isinstance(kind, IntegralType)
+
+
+def _of_the_template(labels: TemplateLabels, time: Column) -> Column:
+    """Return the time of a row that has the only template; any other label is refused with the words of a task."""
+    [label], template = labels.labels, F.col(str(labels.column))
+    quote = "'" if isinstance(label, str) else ""
+    given = F.coalesce(F.concat(F.lit(quote), template.cast("string"), F.lit(quote)), F.lit("None"))
+    message = F.concat(F.lit(f"{labels.column} is "), given, F.lit(f": {labels.allowed}"))
+    return F.when(template == F.lit(label), time).otherwise(F.raise_error(message))
 
 
 @dataclass(frozen=True)
@@ -147,18 +173,11 @@ class Buckets:
     """What a task makes of the packed rows of its partition."""
 
     task: JoinTask
-    cells: TimeCells
-    sides: int
-    rows: int
-
-    def sides_of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SideRows]:
-        """Yield rows to be joined together, from some buckets at a time."""
-        for packed in buckets_together(batches, self.rows):
-            yield sides_of(packed, self.sides, self.task.columns.area, self.cells)
+    unpack: Unpacker
 
     def answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield tuples."""
-        for rows in self.sides_of(batches):
+        for rows in self.unpack(batches):
             kept = self.task.kept(rows.tables)
             for block in self.task.members(*rows):
                 arrays = [_plain(array) for array in self.task.arrays(block, kept)]
@@ -167,32 +186,45 @@ class Buckets:
     def write(self, folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write a file of tuples; yield how many there are."""
         context: Any = TaskContext.get()
-        some = [batch for batch in batches if batch.num_rows]
-        if some:
+        some = (batch for batch in batches if batch.num_rows)
+        if first := next(some, None):
             path = PartFile(folder, context.partitionId(), context.taskAttemptId())
-            yield path.write(self.task, self.sides_of(some))
+            yield path.write(self.task, self.unpack(chain([first], some)))
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
     """What a join of DataFrames answers: as a DataFrame, or written by the tasks that find it."""
 
-    _rows: DataFrame
+    _rows: Sequence[DataFrame]
+    _packers: Sequence[Packer]
+    _tasks: int
     _buckets: Buckets
     _schema: StructType
 
     @property
     def frame(self) -> DataFrame:
         """The answer as a DataFrame."""
-        return self._rows.mapInArrow(self._buckets.answer, self._schema)
+        return self._packed(None).mapInArrow(self._buckets.answer, self._schema)
 
     def write(self, out: str | Path) -> Written:
         """Write the answer to Parquet files in the new folder `out`, on a path that all workers see.
 
         Tasks write their own files, so that no answer goes through Spark. The folder appears when all of it is written.
+        Until then the packed rows are in a folder beside it. This is faster than to write `frame`.
         """
-        with NewFolder(out) as folder:
-            return folder.written(self._rows.mapInArrow(partial(self._buckets.write, folder.unfinished), "rows bigint"))
+        with NewFolder(out) as folder, batches_by_rows(self._rows[0].sparkSession):
+            write = partial(self._buckets.write, folder.unfinished)
+            return folder.written(self._packed(folder.packed()).mapInArrow(write, "rows bigint"))
+
+    def _packed(self, folder: Path | None) -> DataFrame:
+        """Bring the rows of each bucket to one task, in the order of buckets."""
+        packed = [
+            rows.mapInArrow(replace(pack, folder=folder), PACKED_SQL)
+            for rows, pack in zip(self._rows, self._packers, strict=True)
+        ]
+        together = reduce(DataFrame.unionAll, packed).repartitionById(self._tasks, F.expr(f"bucket % {self._tasks}"))
+        return together.sortWithinPartitions("bucket")
 
 
 def _plain(array: pa.Array) -> pa.Array:

@@ -1,29 +1,28 @@
-"""Packing: rows go through Spark's shuffle as Arrow tables in bytes, a table for each bucket of chunks that sees them.
+"""Packing: rows go to their tasks as Arrow tables, a table for each bucket of chunks that sees them.
 
-Spark moves a few large rows instead of millions of small ones, and nobody counts rows before.
+Spark moves a few rows instead of millions, and nobody counts rows before. Such a row has the table in bytes, or says
+where in a file it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
 from coincide.arrays.order import group_starts, stable_order, stable_order_by
-from coincide.chunks.time_cells import Sight, TimeCells, buckets_of, word_hashes
+from coincide.chunks.time_cells import Sight, TimeCells, TimeSlice, buckets_of, time_slices, word_hashes
 from coincide.spark.arrow_columns import TemplateLabels, numbers, refuse_nulls, whole
 from coincide.spark.join_task import SideRows
+from coincide.spark.packed_tables import PackedTable, Places, PlacesRead, batch_of, tables_of
 
 PACKED_ROWS = 1_000_000  # so many rows of a partition are packed at once
 TIME, SHIFT, TEMPLATE = "_time_us", "_shift", "_template"
-PACKED = pa.schema(
-    {"bucket": pa.int32(), "side": pa.int32(), "rows": pa.int64(), "packed": pa.binary()},
-)
-PACKED_SQL = "bucket int, side int, rows bigint, packed binary"
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Packer:
     """Packs the rows of one side.
 
     Tables have the column `TIME` and those of labels; packed ones have `SHIFT` too, and `TEMPLATE` instead of labels
-    of templates unless they are `kept`.
+    of templates unless they are `kept`. With a `folder` on a path that all workers see, tables go into files there.
     """
 
     side: int
@@ -41,19 +40,15 @@ class Packer:
     area: str | None
     templates: TemplateLabels
     kept: tuple[str, ...]
+    folder: Path | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack the rows of a partition, about a million at once."""
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
-            waiting.append(batch)
-            if sum(each.num_rows for each in waiting) >= PACKED_ROWS:
-                yield self.packed(pa.Table.from_batches(waiting))
-                waiting = []
-        if any(batch.num_rows for batch in waiting):
-            yield self.packed(pa.Table.from_batches(waiting))
+        with Places(self.folder) as places:
+            for table in _some_rows(batches):
+                yield self.packed(table, places)
 
-    def packed(self, table: pa.Table) -> pa.RecordBatch:
+    def packed(self, table: pa.Table, places: Places) -> pa.RecordBatch:
         """Return a row for each bucket that sees some of these rows."""
         refuse_nulls(table, TIME, *([] if self.area is None else [self.area]))
         time_us = numbers(table[TIME], np.int64)
@@ -64,15 +59,14 @@ class Packer:
         order = stable_order(bucket)
         table = table.take(pa.array(seen.row[order]))
         table = table.append_column(SHIFT, pa.array(seen.shift[order].astype(np.int8)))
-        bounds = np.searchsorted(bucket[order], np.arange(self.buckets + 1))
-        filled = np.flatnonzero(np.diff(bounds))
-        rows = np.diff(bounds)[filled]
-        packed = [
-            _bytes(table.slice(start, count), self.area) for start, count in zip(bounds[filled], rows, strict=True)
-        ]
-        side = np.full(len(filled), self.side, np.int32)
-        columns = [filled.astype(np.int32), side, rows, pa.array(packed, pa.binary())]
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=PACKED)
+        bounds = np.searchsorted(bucket[order], np.arange(self.buckets + 1)).tolist()
+        of_buckets = [(each, start, end - start) for each, (start, end) in enumerate(pairwise(bounds)) if end > start]
+        return batch_of(
+            [
+                PackedTable(each, self.side, rows, places.put(_with_own_words(table.slice(start, rows), self.area)))
+                for each, start, rows in of_buckets
+            ]
+        )
 
     def _area_hashes(self, table: pa.Table) -> Int64Array:
         if self.area is None:
@@ -96,15 +90,22 @@ def _with(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.
     return table.set_column(table.column_names.index(name), name, column)
 
 
-def _bytes(table: pa.Table, area: str | None) -> bytes:
+def _some_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= PACKED_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if any(batch.num_rows for batch in waiting):
+        yield pa.Table.from_batches(waiting)
+
+
+def _with_own_words(table: pa.Table, area: str | None) -> pa.Table:
     """Return a table with no more words for areas than it needs, about."""
-    if area is not None and len((coded := whole(table[area])).dictionary) > len(coded):
-        table = _with(table, area, coded.dictionary_decode().dictionary_encode())
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    if area is None or len((coded := whole(table[area])).dictionary) <= len(coded):
+        return table
+    return _with(table, area, coded.dictionary_decode().dictionary_encode())
 
 
 Packed = Mapping[int, Sequence[pa.Table]]
@@ -112,49 +113,75 @@ Packed = Mapping[int, Sequence[pa.Table]]
 
 
 def buckets_together(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Packed]:
-    """Yield the tables of a partition, bucket by bucket; small buckets together until they have so many rows."""
-    of_bucket: dict[int, list[tuple[int, int, pa.Scalar]]] = {}
-    for batch in batches:
-        of_row = zip(*(batch[name].to_pylist() for name in ("bucket", "side", "rows")), batch["packed"], strict=True)
-        for bucket, *packed in of_row:
-            of_bucket.setdefault(bucket, []).append(tuple(packed))
-    waiting: list[tuple[int, int, pa.Scalar]] = []
-    for bucket in sorted(of_bucket):
-        waiting += of_bucket.pop(bucket)
-        if sum(count for _, count, _ in waiting) >= rows:
-            yield _unpacked(waiting)
-            waiting = []
-    if waiting:
-        yield _unpacked(waiting)
+    """Yield the tables of a partition whose rows are sorted by bucket; small buckets together, up to so many rows.
 
-
-def _unpacked(packed: Iterable[tuple[int, int, pa.Scalar]]) -> Packed:
-    tables: dict[int, list[pa.Table]] = {}
-    for side, _, scalar in packed:
-        tables.setdefault(side, []).append(pa.ipc.open_stream(scalar.as_buffer()).read_all())
-    return tables
-
-
-def sides_of(packed: Packed, sides: int, area: str | None, cells: TimeCells) -> SideRows:
-    """Put the rows of some buckets together, each side in the order of its chunks, then of time.
-
-    The times in `TIME` are then counted from the beginning of each row's cell.
+    Only the tables of what is yielded next are held. A bucket of more rows is yielded as it is.
     """
-    empty = next(iter(packed.values()))[0].slice(0, 0)
-    tables, codes = _area_codes([pa.concat_tables(packed.get(side, [empty])) for side in range(sides)], area)
-    shifts = [numbers(table[SHIFT], np.int64) for table in tables]
-    times = [numbers(table[TIME], np.int64) for table in tables]
-    of_cell = [cells.number(time_us) + shift for time_us, shift in zip(times, shifts, strict=True)]
-    least = min((int(cell.min()) for cell in of_cell if len(cell)), default=0)
-    span = max((int(cell.max()) for cell in of_cell if len(cell)), default=0) - least + 1
-    ordered, keys, owned = [], [], []
-    for table, code, cell, time_us, shift in zip(tables, codes, of_cell, times, shifts, strict=True):
-        key, since_us = code * span + (cell - least), cells.since_start_us(time_us, cell)
-        order = stable_order_by(key, since_us)
-        ordered.append(_with(table, TIME, pa.array(since_us)).combine_chunks().take(pa.array(order)))
-        keys.append(key[order])
-        owned.append(shift[order] == 0)
-    return SideRows(ordered, _dense(keys), owned)
+    read, waiting, count = PlacesRead(), list[PackedTable](), 0
+    for _, of_bucket in groupby(tables_of(batches), key=lambda table: table.bucket):
+        tables = list(of_bucket)
+        more = sum(table.rows for table in tables)
+        if waiting and count + more > rows:
+            yield _by_side(waiting, read)
+            waiting, count = [], 0
+        waiting += tables
+        count += more
+    if waiting:
+        yield _by_side(waiting, read)
+
+
+def _by_side(tables: Iterable[PackedTable], read: PlacesRead) -> Packed:
+    of_side: dict[int, list[pa.Table]] = {}
+    for table in tables:
+        of_side.setdefault(table.side, []).append(read.read(table.place))
+    return of_side
+
+
+@dataclass(frozen=True)
+class Unpacker:
+    """Makes rows to be joined of packed ones; `sight` is what a cell sees of each side."""
+
+    cells: TimeCells
+    sight: Sequence[Sight]
+    area: str | None
+    rows: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SideRows]:
+        """Yield rows to be joined together, `rows` of them at a time or so: those of some buckets, or a part of one.
+
+        What is held besides is the packed rows of one bucket, and a time for each of them where it is cut.
+        """
+        for packed in buckets_together(batches, self.rows):
+            empty = next(iter(packed.values()))[0].slice(0, 0)
+            tables = [pa.concat_tables(packed.get(side, [empty])) for side in range(len(self.sight))]
+            if sum(map(len, tables)) <= self.rows:
+                yield self._sides(tables, None)
+            else:
+                yield from self._slices(tables)
+
+    def _slices(self, tables: Sequence[pa.Table]) -> Iterator[SideRows]:
+        times = [numbers(table[TIME], np.int64) for table in tables]
+        for part in time_slices(np.concatenate(times), self.rows, self.cells.reach_us):
+            seen = [part.seen(time_us, sight) for time_us, sight in zip(times, self.sight, strict=True)]
+            yield self._sides([table.filter(pa.array(mask)) for table, mask in zip(tables, seen, strict=True)], part)
+
+    def _sides(self, tables: Sequence[pa.Table], part: TimeSlice | None) -> SideRows:
+        """Sort each side by its chunks, then by time; the times in `TIME` then count from the beginning of the cell."""
+        tables, codes = _area_codes(tables, self.area)
+        shifts = [numbers(table[SHIFT], np.int64) for table in tables]
+        times = [numbers(table[TIME], np.int64) for table in tables]
+        of_cell = [self.cells.number(time_us) + shift for time_us, shift in zip(times, shifts, strict=True)]
+        least = min((int(cell.min()) for cell in of_cell if len(cell)), default=0)
+        span = max((int(cell.max()) for cell in of_cell if len(cell)), default=0) - least + 1
+        ordered, keys, owned = [], [], []
+        for table, code, cell, time_us, shift in zip(tables, codes, of_cell, times, shifts, strict=True):
+            key, since_us = code * span + (cell - least), self.cells.since_start_us(time_us, cell)
+            is_owned = shift == 0 if part is None else (shift == 0) & part.owned(time_us)
+            order = stable_order_by(key, since_us)
+            ordered.append(_with(table, TIME, pa.array(since_us)).combine_chunks().take(pa.array(order)))
+            keys.append(key[order])
+            owned.append(is_owned[order])
+        return SideRows(ordered, _dense(keys), owned)
 
 
 def _area_codes(tables: Sequence[pa.Table], area: str | None) -> tuple[Sequence[pa.Table], Sequence[Int64Array]]:

@@ -25,6 +25,7 @@ from coincide.spark.join_task import JoinTask, SideRows
 GROUP_ROWS = 1 << 20
 BATCH_ROWS = 1 << 16
 WIDEST = 2  # a dictionary may have so many times as many rows as there are tuples
+PACKED = "_packed"
 DICTIONARY_BYTES = 64 << 20  # of one column in a row group; beyond it Parquet writes each value
 
 
@@ -54,9 +55,18 @@ class NewFolder:
         else:
             shutil.rmtree(self.unfinished, ignore_errors=True)
 
+    def packed(self) -> Path:
+        """Return a folder for what only tasks read; it is gone when all is written."""
+        path = self.unfinished / PACKED
+        path.mkdir()
+        return path
+
     def written(self, parts: DataFrame) -> Written:
-        """Let the tasks write, and sum what they say."""
+        """Let the tasks write, sum what they say, and remove what nobody else is to see."""
         rows = parts.toArrow()["rows"].to_pylist()
+        shutil.rmtree(self.unfinished / PACKED, ignore_errors=True)
+        for of_ended_attempt in self.unfinished.glob(".part-*"):
+            of_ended_attempt.unlink()
         return Written(sum(rows), len(rows))
 
 
@@ -70,8 +80,11 @@ class PartFile(NamedTuple):
     def write(self, task: JoinTask, rows: Iterable[SideRows]) -> pa.RecordBatch:
         """Write the tuples of some rows, and of some more, in row groups of about a million; return how many."""
         unfinished = self.folder / f".part-{self.part:05}-{self.attempt}"
-        written = _write(unfinished, task, rows)
-        unfinished.replace(self.folder / f"part-{self.part:05}.parquet")
+        try:
+            written = _write(unfinished, task, rows)
+            unfinished.replace(self.folder / f"part-{self.part:05}.parquet")
+        finally:
+            unfinished.unlink(missing_ok=True)
         return pa.record_batch({"rows": pa.array([written], pa.int64())})
 
 

@@ -13,7 +13,8 @@ from coincide.chunks.time_cells import TimeCells
 from coincide.spark.arrow_columns import Columns, TemplateLabels
 from coincide.spark.join_task import JoinTask
 from coincide.spark.joins import Buckets
-from coincide.spark.packing import TEMPLATE, TIME, Packer
+from coincide.spark.packed_tables import PACKED
+from coincide.spark.packing import TEMPLATE, TIME, Packer, Unpacker
 
 TEMPLATES = {"gps": Histogram.uniform(-0.01, 0.01), "late": Histogram.from_latency([(0, 0.5, 0.6), (0.5, 1, 0.4)])}
 LABELS = TemplateLabels.of(TEMPLATES, "template")
@@ -41,23 +42,33 @@ def detections(rows: list[Row]) -> Detections:
     return Detections(at * 100_000, list(TEMPLATES.values()), code, area, sensor, id=ids)
 
 
-def answers(query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int) -> list[tuple[str | None, ...]]:
-    """Pack some rows at a time, bring the buckets to two tasks in an order of chance, and join them there."""
+def joined(
+    query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int, reaches_a_cell: int = 2
+) -> tuple[Buckets, list[list[pa.RecordBatch]]]:
+    """Pack some rows at a time, and bring the buckets to two tasks, each in the order of buckets."""
     rng = np.random.default_rng(seed)
     reach_us = query.reach_us([LABELS.histograms] * len(sides))
-    cells = TimeCells(2 * reach_us, reach_us)
+    cells = TimeCells(reaches_a_cell * reach_us, reach_us)
+    sights = [query.sight(side) for side in range(len(sides))]
     packed = []
     for side, rows in enumerate(sides):
-        pack = Packer(side, query.sight(side), cells, 5, "area", LABELS, COLUMNS.kept)
+        pack = Packer(side, sights[side], cells, 5, "area", LABELS, COLUMNS.kept)
         packed += [record for batch in rows.to_batches(max_chunksize=7) for record in pack([batch])]
     task = JoinTask(query, LABELS.packed(TEMPLATE), replace(COLUMNS, detected_at_us=TIME))
-    buckets = Buckets(task, cells, len(sides), chunk_rows)
-    found: list[tuple[str | None, ...]] = []
+    parts = []
     for part in (0, 1):
         of_part = [each.filter(pa.array(each["bucket"].to_numpy() % 2 == part)) for each in packed]
-        shuffled = [of_part[at] for at in rng.permutation(len(of_part))]
-        for batch in buckets.answer(shuffled):
-            found += zip(*(batch[f"{role}_id"].to_pylist() for role in query.roles), strict=True)
+        shuffled = pa.Table.from_batches([of_part[at] for at in rng.permutation(len(of_part))], PACKED)
+        in_order = shuffled.take(np.argsort(shuffled["bucket"].to_numpy(), kind="stable"))
+        parts.append(in_order.to_batches(max_chunksize=3))
+    return Buckets(task, Unpacker(cells, sights, "area", chunk_rows)), parts
+
+
+def answers(query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int) -> list[tuple[str | None, ...]]:
+    buckets, parts = joined(query, sides, chunk_rows, seed)
+    found: list[tuple[str | None, ...]] = []
+    for batch in (batch for part in parts for batch in buckets.answer(part)):
+        found += zip(*(batch[f"{role}_id"].to_pylist() for role in query.roles), strict=True)
     return found
 
 
@@ -92,3 +103,29 @@ def test_sets_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
     found = answers(query, [table(a, "a")], chunk_rows, seed)
     assert len(found) == len(expected)
     assert set(found) == expected
+
+
+def test_a_cell_of_many_rows_is_joined_slice_by_slice() -> None:
+    rng = np.random.default_rng(1987)
+    a, b = ([(0, int(at), 0, 0) for at in rng.integers(0, 2_000, 200)] for _ in range(2))
+    query, chunk_rows = PairQuery(Window(0.5), 0.3, "any"), 20
+    buckets, parts = joined(query, [table(a, "a"), table(b, "b")], chunk_rows, 0, reaches_a_cell=1_000_000)
+    assert sum(map(len, parts)) > 1
+    slices = [sides for part in parts for sides in buckets.unpack(part)]
+    reach_us = query.reach_us([LABELS.histograms] * 2)
+    within_reach = max(sum(0 <= other[1] - at[1] <= reach_us // 100_000 for other in a + b) for at in a + b)
+    assert max(sum(map(len, sides.tables)) for sides in slices) <= chunk_rows + 3 * within_reach < 100
+    assert sum(int(owned.sum()) for sides in slices for owned in sides.owned) == 400
+    pairs = timing_join(detections(a), detections(b), query.window, query.threshold, query.sensors)
+    expected = [(f"a-{left}", f"b-{right}") for left, right in zip(pairs.left, pairs.right, strict=True)]
+    assert len(expected) > 100
+    assert sorted(answers(query, [table(a, "a"), table(b, "b")], chunk_rows, 0)) == sorted(expected)
+
+
+def test_the_first_answer_comes_before_the_last_bucket() -> None:
+    rows = [(area, at, 0, 0) for area in range(3) for at in range(100)]
+    query = PairQuery(Window(0.5), 0.3, "any")
+    buckets, parts = joined(query, [table(rows, "a"), table(rows, "b")], 10, 0)
+    unread = iter(parts[0])
+    assert next(buckets.answer(unread)).num_rows
+    assert list(unread)
