@@ -142,6 +142,18 @@ def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Int64Array]:
     return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
+def divided_by_key(area: Sequence[Int64Array], tables: Sequence[pa.Table], key: str | None) -> Sequence[Int64Array]:
+    """Return a number for each row, equal where areas and keys are; all tables have the column of keys."""
+    if key is None:
+        return area
+    for table in tables:
+        refuse_nulls(table, key)
+    codes = np.concatenate(comparable_codes([table[key] for table in tables]))
+    words, codes = np.unique(codes, return_inverse=True)
+    both = np.concatenate(area) * max(len(words), 1) + codes
+    return np.split(both, np.cumsum([len(table) for table in tables])[:-1])
+
+
 def coded_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as positions in a list of words, those of each chunk in one of its own."""
     if not pa.types.is_dictionary(column.type):

@@ -28,7 +28,7 @@ class SideRows(NamedTuple):
 
 @dataclass(frozen=True)
 class JoinTask:
-    """The query, the templates, and the columns that rows and answers have.
+    """The query, the templates, the columns that rows and answers have, and the one whose values members share.
 
     Workers get it with the function that they run: it is small, and all that they need besides rows.
     """
@@ -36,6 +36,7 @@ class JoinTask:
     query: ChunkedQuery
     templates: TemplateLabels
     columns: Columns
+    key: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -47,7 +48,7 @@ class JoinTask:
     @property
     def read(self) -> list[str]:
         """Names of the columns of labels that it needs: no more than the question does."""
-        names = [self.columns.area, self.columns.template, *self.columns.kept]
+        names = [self.columns.area, self.key, self.columns.template, *self.columns.kept]
         names += [self.columns.id] if self._plays_twice else []
         names += [self.columns.sensor] if self._needs_sensors else []
         return list(dict.fromkeys(name for name in names if name is not None))

@@ -92,6 +92,7 @@ def window_join(  # noqa: PLR0913 - the question, the columns, and how it is div
     graph: ConstraintGraph,
     templates: Templates,
     *,
+    key: str | None = None,
     threshold: float | None = None,
     sensors: SensorRule = "different",
     at_least: int | AtLeast | None = None,
@@ -102,7 +103,7 @@ def window_join(  # noqa: PLR0913 - the question, the columns, and how it is div
     """Find the tuples that `coincide.window_join` finds in the rows of some DataFrames.
 
     Parameters are those of `timing_join` and `coincide.window_join`. `frames` has one for each role of the graph; one
-    DataFrame in two roles is a self-join.
+    DataFrame in two roles is a self-join. `key` is a column of all of them: only rows with equal values meet.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def window_join(  # noqa: PLR0913 - the question, the columns, and how it is div
     distinct = {id(frames[role]): frames[role] for role in roles}
     sides = {role: list(distinct).index(id(frames[role])) for role in roles}
     query = TupleQuery(graph, sides, threshold, sensors, at_least)
-    return _joined(query, list(distinct.values()), templates, columns, chunk_rows, tasks)
+    return _joined(query, list(distinct.values()), templates, columns, chunk_rows, tasks, key)
 
 
 def _joined(
@@ -126,11 +127,12 @@ def _joined(
     columns: Columns,
     chunk_rows: int,
     tasks: int | None,
+    key: str | None = None,
 ) -> Joined:
     labels = TemplateLabels.of(templates, columns.template)
     columns = replace(columns, template=labels.column)
     cells = TimeCells.of(query.reach_us([labels.histograms] * len(frames)))
-    names = JoinTask(query, labels, columns).read
+    names = JoinTask(query, labels, columns, key).read
     for frame in frames:
         refuse_lack(frame, [columns.detected_at_us, *names])
     times = [time_us(frame, columns.detected_at_us) for frame in frames]
@@ -147,7 +149,11 @@ def _joined(
     rows = [frame.select(time.alias(TIME), *names) for frame, time in zip(frames, times, strict=True)]
     task = JoinTask(query, labels.packed(TEMPLATE), replace(columns, detected_at_us=TIME, template=labels.column))
     return Joined(
-        rows, packers, tasks, Buckets(task, Unpacker(cells, sights, columns.area, chunk_rows)), _schema(task, frames)
+        rows,
+        packers,
+        tasks,
+        Buckets(task, Unpacker(cells, sights, columns.area, key, chunk_rows)),
+        _schema(task, frames),
     )
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from coincide.arrays.kinds import Int64Array
 from coincide.arrays.order import group_starts, stable_order, stable_order_by
 from coincide.chunks.time_cells import Sight, TimeCells, TimeSlice, buckets_of, time_slices, word_hashes
-from coincide.spark.arrow_columns import TemplateLabels, numbers, refuse_nulls, whole
+from coincide.spark.arrow_columns import TemplateLabels, divided_by_key, numbers, refuse_nulls, whole
 from coincide.spark.join_task import SideRows
 from coincide.spark.packed_tables import PackedTable, Places, PlacesRead, batch_of, tables_of
 
@@ -139,11 +139,12 @@ def _by_side(tables: Iterable[PackedTable], read: PlacesRead) -> Packed:
 
 @dataclass(frozen=True)
 class Unpacker:
-    """Makes rows to be joined of packed ones; `sight` is what a cell sees of each side."""
+    """Makes rows to be joined of packed ones; `sight` is what a cell sees of each side, and only equal keys meet."""
 
     cells: TimeCells
     sight: Sequence[Sight]
     area: str | None
+    key: str | None
     rows: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SideRows]:
@@ -168,6 +169,7 @@ class Unpacker:
     def _sides(self, tables: Sequence[pa.Table], part: TimeSlice | None) -> SideRows:
         """Sort each side by its chunks, then by time; the times in `TIME` then count from the beginning of the cell."""
         tables, codes = _area_codes(tables, self.area)
+        codes = divided_by_key(codes, tables, self.key)
         shifts = [numbers(table[SHIFT], np.int64) for table in tables]
         times = [numbers(table[TIME], np.int64) for table in tables]
         of_cell = [self.cells.number(time_us) + shift for time_us, shift in zip(times, shifts, strict=True)]

@@ -25,7 +25,7 @@ from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.window import Window
 from coincide.errors import DetectionsError
-from coincide.spark.arrow_columns import Columns, TemplateLabels, Templates, comparable_codes, numbers
+from coincide.spark.arrow_columns import Columns, TemplateLabels, Templates, comparable_codes, divided_by_key, numbers
 from coincide.spark.join_task import JoinTask, SideRows
 from coincide.spark.part_files import NewFolder, PartFile, Written
 
@@ -78,7 +78,7 @@ class SortedFiles:
         query = PairQuery(window, threshold, sensors, is_self_join=streams[1] is None)
         return self._write(spark, query, [each for each in streams if each is not None], templates, out, task_rows)
 
-    def window_join(
+    def window_join(  # noqa: PLR0913 - the question, the files it is asked of, and where the answer goes
         self,
         spark: SparkSession,
         streams: Mapping[str, str],
@@ -86,17 +86,21 @@ class SortedFiles:
         templates: Templates,
         out: str | Path,
         *,
+        key: str | None = None,
         threshold: float | None = None,
         sensors: SensorRule = "different",
         at_least: int | AtLeast | None = None,
     ) -> Written:
-        """Write the tuples of a graph, whose roles have these streams, to Parquet files in the new folder `out`."""
+        """Write the tuples of a graph, whose roles have these streams, to Parquet files in the new folder `out`.
+
+        `key` is a column: only detections with equal values meet.
+        """
         if set(streams) != set(checked_graph(graph).roles):
             raise DetectionsError("streams", sorted(streams), f"a stream for each role: {list(graph.roles)}")
         distinct = list(dict.fromkeys(streams.values()))
         sides = {role: distinct.index(stream) for role, stream in streams.items()}
         query = TupleQuery(graph, sides, threshold, sensors, at_least)
-        return self._write(spark, query, distinct, templates, out, TASK_ROWS)
+        return self._write(spark, query, distinct, templates, out, TASK_ROWS, key)
 
     def _write(
         self,
@@ -106,21 +110,27 @@ class SortedFiles:
         templates: Templates,
         out: str | Path,
         task_rows: int,
+        key: str | None = None,
     ) -> Written:
-        join = self.join(query, streams, templates, task_rows)
+        join = self.join(query, streams, templates, task_rows, key)
         with NewFolder(out) as folder:
             wanted = spark.range(0, len(join.ranges), 1, max(1, len(join.ranges)))
             return folder.written(wanted.mapInArrow(_task(join, folder.unfinished), "rows bigint"))
 
     def join(
-        self, query: ChunkedQuery, streams: Sequence[str], templates: Templates, task_rows: int = TASK_ROWS
+        self,
+        query: ChunkedQuery,
+        streams: Sequence[str],
+        templates: Templates,
+        task_rows: int = TASK_ROWS,
+        key: str | None = None,
     ) -> FilesJoin:
         """Return the parts of a join; they may be written in any order, by anybody."""
         labels = TemplateLabels.of(templates, self.columns.template)
-        task = JoinTask(query, labels, replace(self.columns, template=labels.column))
+        task = JoinTask(query, labels, replace(self.columns, template=labels.column), key)
         reach_us = query.reach_us([labels.histograms] * len(streams))
         ranges = tuple(self.ranges(reach_us, task_rows, looks_back=query.looks_back))
-        return FilesJoin(RangeReader(task.columns, tuple(task.read), self.stream, tuple(streams)), task, ranges)
+        return FilesJoin(RangeReader(task.columns, tuple(task.read), self.stream, tuple(streams), key), task, ranges)
 
     def ranges(self, reach_us: int, task_rows: int, *, looks_back: bool) -> Iterator[KeyRange]:
         """Yield the ranges of keys, one a task, by what the files say of themselves."""
@@ -162,6 +172,7 @@ class RangeReader:
     labels: tuple[str, ...]
     stream: str
     streams: tuple[str, ...]
+    key: str | None = None
 
     def rows(self, keys: KeyRange) -> SideRows:
         """Read what a task sees; rows stay in the order of their files."""
@@ -169,7 +180,7 @@ class RangeReader:
         table = pa.concat_tables([own, beside], promote_options="default") if len(beside) else own
         owned = self._are_owned(table, keys)
         owned[len(own) :] = False
-        area = comparable_codes([table[str(self.columns.area)]])[0]
+        [area] = divided_by_key(comparable_codes([table[str(self.columns.area)]]), [table], self.key)
         stream = table[self.stream]
         rows = [np.flatnonzero(_equal(stream, name)) for name in self.streams]
         tables = [table if len(at) == len(table) else table.take(pa.array(at)) for at in rows]

@@ -43,7 +43,12 @@ def detections(rows: list[Row]) -> Detections:
 
 
 def joined(
-    query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int, reaches_a_cell: int = 2
+    query: ChunkedQuery,
+    sides: list[pa.Table],
+    chunk_rows: int,
+    seed: int,
+    reaches_a_cell: int = 2,
+    key: str | None = None,
 ) -> tuple[Buckets, list[list[pa.RecordBatch]]]:
     """Pack some rows at a time, and bring the buckets to two tasks, each in the order of buckets."""
     rng = np.random.default_rng(seed)
@@ -61,11 +66,13 @@ def joined(
         shuffled = pa.Table.from_batches([of_part[at] for at in rng.permutation(len(of_part))], PACKED)
         in_order = shuffled.take(np.argsort(shuffled["bucket"].to_numpy(), kind="stable"))
         parts.append(in_order.to_batches(max_chunksize=3))
-    return Buckets(task, Unpacker(cells, sights, "area", chunk_rows)), parts
+    return Buckets(task, Unpacker(cells, sights, "area", key, chunk_rows)), parts
 
 
-def answers(query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int) -> list[tuple[str | None, ...]]:
-    buckets, parts = joined(query, sides, chunk_rows, seed)
+def answers(
+    query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int, key: str | None = None
+) -> list[tuple[str | None, ...]]:
+    buckets, parts = joined(query, sides, chunk_rows, seed, key=key)
     found: list[tuple[str | None, ...]] = []
     for batch in (batch for part in parts for batch in buckets.answer(part)):
         found += zip(*(batch[f"{role}_id"].to_pylist() for role in query.roles), strict=True)
@@ -103,6 +110,23 @@ def test_sets_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
     found = answers(query, [table(a, "a")], chunk_rows, seed)
     assert len(found) == len(expected)
     assert set(found) == expected
+
+
+@settings(max_examples=30, deadline=None)
+@given(lists, lists, st.integers(1, 40))
+def test_only_equal_keys_meet(x: list[Row], y: list[Row], chunk_rows: int) -> None:
+    graph = ConstraintGraph.path("xy", Window(0.5), 0.3)
+    keys = [[f"s-{sensor}" for _, _, sensor, _ in rows] for rows in (x, y)]
+    batches = {"x": detections(x), "y": detections(y)}
+    by_role = dict(zip("xy", (np.array(each, np.str_) for each in keys), strict=True))
+    pairs = window_join(batches, graph, by_role, sensors="any").members
+    query = TupleQuery(graph, {"x": 0, "y": 1}, sensors="any")
+    sides = [
+        table(rows, of).append_column("key", pa.array(of_rows, pa.string()))
+        for rows, of, of_rows in zip((x, y), "ab", keys, strict=True)
+    ]
+    found = answers(query, sides, chunk_rows, 0, "key")
+    assert sorted(found) == sorted((f"a-{left}", f"b-{right}") for left, right in pairs.tolist())
 
 
 def test_a_cell_of_many_rows_is_joined_slice_by_slice() -> None:

@@ -81,8 +81,10 @@ def of_stream(table: pa.Table, stream: str) -> pa.Table:
     return table.filter(pc.equal(table["stream"], stream))
 
 
-def answers(files: list[Path], query: ChunkedQuery, streams: list[str], folder: Path, task_rows: int) -> pa.Table:
-    join = SortedFiles(files).join(query, streams, TEMPLATES, task_rows)
+def answers(
+    files: list[Path], query: ChunkedQuery, streams: list[str], folder: Path, task_rows: int, key: str | None = None
+) -> pa.Table:
+    join = SortedFiles(files).join(query, streams, TEMPLATES, task_rows, key)
     folder.mkdir()
     counts = [join.write(part, folder)["rows"][0].as_py() for part in reversed(range(len(join.ranges)))]
     table = pq.read_table(folder)
@@ -124,6 +126,23 @@ def test_at_least_so_many_of_one_stream(tmp_path: Path, by: str) -> None:
     assert len(keys) == len(expected) > 50
     assert set(keys) == expected
     assert found["area"].null_count == 0
+
+
+def test_only_equal_keys_meet(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    table = rows(6)
+    table = table.append_column("pipe", pa.array([f"p-{each}" for each in rng.integers(0, 3, len(table))]))
+    knock, noise = of_stream(table, "knock"), of_stream(table, "noise")
+    graph = ConstraintGraph.path("xy", Window(2.0), 0.3)
+    keys = {role: np.array(side["pipe"].to_pylist(), np.str_) for role, side in (("x", knock), ("y", noise))}
+    pairs = library_window_join({"x": detections(knock), "y": detections(noise)}, graph, keys).members
+    expected = {(knock["id"][x].as_py(), noise["id"][y].as_py()) for x, y in pairs.tolist()}
+    query = TupleQuery(graph, {"x": 0, "y": 1})
+    files = written(table, tmp_path, by="day")
+    found = answers(files, query, ["knock", "noise"], tmp_path / "out", 100, "pipe")
+    keys_found = list(zip(found["x_id"].to_pylist(), found["y_id"].to_pylist(), strict=True))
+    assert len(keys_found) == len(expected) > 50
+    assert set(keys_found) == expected
 
 
 @pytest.mark.jvm
