@@ -1,11 +1,16 @@
 """/v1/templates/{name}: a change reaches every sensor that names it, and no template goes that a sensor names."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from coincide import Histogram
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import NOBODY
+from services.ingest.registry.sensor_changes import SensorChanges, WantedSensor
+from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_declared
 from services.ingest.templates import template_changes
 from tests.services.ingest.building import NOW_US, STREAMS
@@ -143,6 +148,15 @@ def test_a_list_of_sensors_names_templates_that_are_registered(line: Line) -> No
     assert [each["status"] for each in answer.json()["items"]] == ["created", "created", "refused"]
     shown = [line.client.get(f"/v1/sensors/mic-{name}").json()["templates"] for name in ("cable", "own")]
     assert shown == [{"seismic": "cable"}, {}]
+
+
+def test_a_list_that_was_read_before_a_change_gets_the_template_as_it_is(line: Line) -> None:
+    read = Sensor("mic-1", "bay", {"seismic": Histogram.uniform(-3, 0)}, names={"seismic": "cable"})
+    change(line, "PUT", "cable", LONGER, if_match="*")
+    changes = SensorChanges(line.registry, line, AuditTrail("ingest", line.trail), lambda: NOW_US)
+    asyncio.run(changes.make_many([WantedSensor(0, read)], overwrite=False, who=NOBODY))
+    assert line.template_of("mic-1") == Histogram.uniform(-5, 0).id
+    assert change(line, "GET", "cable").json()["behind"] == 0
 
 
 def test_templates_are_listed_in_pages_and_so_many_at_most(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
