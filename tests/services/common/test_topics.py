@@ -9,7 +9,16 @@ from services.common.topics import load_topics
 def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
     topics = load_topics(Path("config/topics.yaml"))
     compacted = {name for name, topic in topics.items() if topic.configs.get("cleanup.policy") == "compact"}
-    names = ("queries", "sensors", "sensor-health", "status", "template-proposals", "alert-controls", "keys")
+    names = (
+        "queries",
+        "sensors",
+        "templates",
+        "sensor-health",
+        "status",
+        "template-proposals",
+        "alert-controls",
+        "keys",
+    )
     assert compacted == {f"coincide.{name}" for name in names}
     assert {topics[f"coincide.{name}"].partitions for name in (*names, "deliveries")} == {1}
 
