@@ -5,6 +5,7 @@ NiceGUI evaluates some props: a text of sensors or people never goes into `props
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from nicegui import context, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import RestError, Service
+from services.console.rest.services import Change, RestError, Service
 
-BANNER_EVERY_S, AGAIN_EVERY_S = 1.0, 2.0
+BANNER_EVERY_S, AGAIN_EVERY_S, COPIED_WITHIN_S = 1.0, 2.0, 5.0
+CHANGED_MEANWHILE = 412
+_COPY = "return await navigator.clipboard?.writeText(%s).then(() => true, () => false) ?? false"
 _VALUE = "(event) => emit(event.target.value)"
 _IS_LIGHT = "() => emit(!document.body.classList.contains('body--dark'))"  # where the system's theme counts, too
 
@@ -242,12 +245,51 @@ def button(words: str, on_click: Callable[[], Any], *, kind: str = "quiet", labe
     return made
 
 
-def copy_button(text: str | Callable[[], str], label: str = "Copy as curl") -> None:
-    """Show a button that copies `text`."""
+def copy_button(text: str | Callable[[], str], label: str = "Copy as curl", *, does: str = "") -> None:
+    """Show a button that copies `text`, or shows it where the browser copies nothing; `does`: what a command does."""
 
-    def copy() -> None:
-        ui.clipboard.write(text() if callable(text) else text)
-        made.set_text("Copied")
+    async def copy() -> None:
+        try:
+            said = text() if callable(text) else text
+        except RestError as error:  # it cannot be asked yet
+            said = str(error)
+        is_copied = await ui.run_javascript(_COPY % json.dumps(said), timeout=COPIED_WITHIN_S)
+        made.set_text("Copied" if is_copied else "Copy it from here:")
+        shown.set_text("" if is_copied else said)
+        shown.set_visibility(not is_copied)
 
     made = Words("button", label).props("type=button").classes("quiet")
+    if does:
+        made.props["title"] = f"{does}, as a command"
     made.on("click", copy)
+    shown = Words("pre", "").props("tabindex=0")
+    shown.set_visibility(False)
+
+
+def change_button(
+    viewer: Viewer,
+    words: str,
+    change: Callable[[], Change],
+    when_done: Callable[[Any], Awaitable[None]],
+    refused: Words,
+    *,
+    kind: str = "quiet",
+    label: str | None = None,
+) -> None:
+    """Show a button that makes a change, and one that copies the very same request; `change` may raise `RestError`.
+
+    `when_done` hears the answer, and `refused` says why there is none.
+    """
+
+    async def make() -> None:
+        try:
+            answer = await viewer.rest.make(change())
+        except RestError as error:
+            meanwhile = " Load the page again to see what it is now." if error.status == CHANGED_MEANWHILE else ""
+            refused.set_text(f"{error}{meanwhile}")
+        else:
+            refused.set_text("")
+            await when_done(answer)
+
+    button(words, make, kind=kind, label=label)
+    copy_button(lambda: viewer.rest.command(change()), does=words)

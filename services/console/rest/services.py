@@ -6,6 +6,7 @@ import asyncio
 import json
 import shlex
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
@@ -34,6 +35,18 @@ class RestError(Exception):
     def is_away(self) -> bool:
         """Whether asking again later may help: nobody answered, or the service says that it cannot now."""
         return self.status is None or self.status in {429, 502, 503, 504}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A request that changes something; `why` goes to the audit trail."""
+
+    method: str
+    service: Service
+    path: str
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
 
 
 class Services:
@@ -176,6 +189,18 @@ class Rest:
             request.headers[REASON_HEADER] = why
         answer = await self.services.ask(request, service)
         return read_answer(object, answer, service) if answer else None
+
+    async def make(self, change: Change) -> Any:
+        """Return the JSON of the answer to a change, as `send` does."""
+        return await self.send(
+            change.method, change.service, change.path, change.body, change.headers, why=change.why.strip()
+        )
+
+    def command(self, change: Change) -> str:
+        """Return the command that makes the very same change."""
+        reason = {REASON_HEADER: change.why.strip()} if change.why.strip() else {}
+        headers = {**change.headers, **reason}
+        return self.curl(change.method, change.service, change.path, body=change.body, headers=headers)
 
     def curl(
         self,

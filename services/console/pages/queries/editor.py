@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.forms.query_form import QueryForm, draw_roles
 from services.console.pages.queries.known_names import KnownNames
-from services.console.pages.shell import Words, button, copy_button, text_field
+from services.console.pages.shell import Words, button, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import ExplainAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 SETTLED_S = 0.7  # without a keystroke, before it is explained
 VIEWS = {"form": "Form", "json": "JSON", "sql": "SQL"}
+UNFIT = 422
 _LINE_KIND = "code-fault"
 #: The text gets a name for those who listen, can be reached, and has the page's theme, also after the theme's switch.
 _MOUNTED = """(vnode) => {
@@ -72,11 +74,11 @@ class QueryEditor:
         if not self._viewer.may("queries"):
             Words("p", "Your key may not change queries; one with the scope queries may.").classes("soft")
             return
-        with ui.element("div").classes("row"):
+        row = ui.element("div").classes("row")
+        refused = Words("p", "").classes("field-fault").props("role=alert")
+        with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            button("Save", self._save, kind="strong")
-            copy_button(lambda: self._viewer.rest.curl("PUT", "alerting", self._path, body=self._draft.document))
-        self._refused = Words("p", "").classes("field-fault").props("role=alert")
+            change_button(self._viewer, "Save", self._change, self._saved, refused, kind="strong")
 
     @property
     def _path(self) -> str:
@@ -160,24 +162,15 @@ class QueryEditor:
             return [str(error)]
         return explained.sentences
 
-    async def _save(self) -> None:
-        if not self._draft.id:
-            self._refused.set_text("Give the query a name: letters, digits, '.', '_' or '-'.")
-            return
-        if self._draft.unread is not None:
-            self._refused.set_text(f"What you wrote as {VIEWS[self._draft.unread[0]]} is no query yet.")
-            return
-        version = self._draft.version
-        seen = {"If-None-Match": "*"} if version is None else {"If-Match": f'"{version}"'}
-        try:
-            await self._viewer.rest.send(
-                "PUT", "alerting", self._path, self._draft.document, seen, why=self._why.strip()
-            )
-        except RestError as error:
-            self._refused.set_text(_of_others(error) if error.status == 412 else str(error))
-        else:
-            await self._when_saved(self._draft.id)
+    def _change(self) -> Change:
+        """Return the request that saves the draft; a `RestError` says what it lacks."""
+        draft = self._draft
+        if not draft.id:
+            raise RestError("Give the query a name: letters, digits, '.', '_' or '-'.", UNFIT)
+        if draft.unread is not None:
+            raise RestError(f"What you wrote as {VIEWS[draft.unread[0]]} is no query yet.", UNFIT)
+        seen = {"If-None-Match": "*"} if draft.version is None else {"If-Match": f'"{draft.version}"'}
+        return Change("PUT", "alerting", self._path, draft.document, seen, self._why)
 
-
-def _of_others(error: RestError) -> str:
-    return f"{error} Load the page again to see what it is now."
+    async def _saved(self, _answer: Any) -> None:
+        await self._when_saved(self._draft.id)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from nicegui import ui
 
 from services.console.pages.queries.draft import Draft
@@ -11,11 +14,11 @@ from services.console.pages.queries.query_table import address_of
 from services.console.pages.queries.query_words import asked, state_of, suspensions
 from services.console.pages.queries.versions import show_versions
 from services.console.pages.queries.what_if import ThresholdSlider
-from services.console.pages.shell import Words, button, copy_button, page_head, text_field
+from services.console.pages.shell import Words, button, change_button, page_head, text_field
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import QueryAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 LOOK_EVERY_S = 2.0
 
@@ -69,31 +72,28 @@ class QueryView:
             return
         with ui.element("div").classes("row"):
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            button("Pause", lambda: self._act("POST", "/pause"))
-            button("Resume", lambda: self._act("POST", "/resume"))
-            button("Remove", self._ask_removal)
-            copy_button(lambda: self._viewer.rest.curl("POST", "alerting", f"{self._path}/pause", headers=self._seen))
+            acts = ui.element("div").classes("row")
         self._confirm = ui.element("div").classes("row")
         self._refused = Words("p", "").classes("field-fault").props("role=alert")
+        with acts:
+            for words, part in (("Pause", "/pause"), ("Resume", "/resume")):
+                change_button(self._viewer, words, partial(self._change, "POST", part), self._reload, self._refused)
+            button("Remove", self._ask_removal)
 
     def _ask_removal(self) -> None:
         self._confirm.clear()
         with self._confirm:
             Words("span", "Its matches stay. Nobody is told of new ones.")
-            button("Remove it for good", lambda: self._act("DELETE", ""), kind="strong")
+            removal = partial(self._change, "DELETE", "")
+            change_button(self._viewer, "Remove it for good", removal, self._leave, self._refused, kind="strong")
             button("Leave it", self._confirm.clear)
 
     @property
     def _seen(self) -> dict[str, str]:
         return {"If-Match": f'"{self._query.version}"'}
 
-    async def _act(self, method: str, part: str) -> None:
-        try:
-            await self._viewer.rest.send(method, "alerting", f"{self._path}{part}", None, self._seen, why=self._why)
-        except RestError as error:
-            self._refused.set_text(str(error))
-            return
-        await (self._leave() if method == "DELETE" else self._reload())
+    def _change(self, method: str, part: str) -> Change:
+        return Change(method, "alerting", f"{self._path}{part}", None, self._seen, self._why)
 
     async def _look(self) -> None:
         """Ask how the query is."""
@@ -105,11 +105,11 @@ class QueryView:
             self._query = now
             self._say_state()
 
-    async def _reload(self) -> None:
+    async def _reload(self, _answer: Any = None) -> None:
         ui.navigate.to(address_of(self._query.id))
 
     async def _saved(self, id_: str) -> None:
         ui.navigate.to(address_of(id_))
 
-    async def _leave(self) -> None:
+    async def _leave(self, _answer: Any) -> None:
         ui.navigate.to("/queries")

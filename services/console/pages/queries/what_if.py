@@ -17,14 +17,14 @@ from services.console.pages.queries.threshold_words import (
     sentence_of,
     threshold_of,
 )
-from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.console.pages.shell import Words, button, change_button, choice, copy_button, text_field
 from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import MatchAnswer, PageAnswer
 from services.console.rest.query_answers import QueryAnswer
 from services.console.rest.run_answers import RunAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 HOUR_US = 3_600_000_000
 SPANS_US = {"hour": HOUR_US, "day": 24 * HOUR_US, "week": 7 * 24 * HOUR_US}
@@ -144,14 +144,12 @@ class ThresholdSlider:
         if not self._viewer.may("queries"):
             Words("p", "It takes a key with the scope queries to apply another threshold.").classes("soft")
             return
-        path = path_of("v1", "queries", self._query.id, "threshold")
-        with ui.element("div").classes("row"):
+        row = ui.element("div").classes("row")
+        refused = Words("p", "").classes("field-fault").props("role=alert")
+        with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            button("Apply this threshold", self._apply, kind="strong")
-            copy_button(
-                lambda: self._viewer.rest.curl("PATCH", "alerting", path, body=self._change(), headers=self._seen)
-            )
-        self._refused = Words("p", "").classes("field-fault").props("role=alert")
+            words, done = "Apply this threshold", self._applied
+            change_button(self._viewer, words, self._application, done, refused, kind="strong")
 
     @property
     def _seen(self) -> dict[str, str]:
@@ -161,14 +159,12 @@ class ThresholdSlider:
         name = "joint_threshold" if "joint_threshold" in self._query.query else "threshold"
         return {name: round(self._chosen, 6)}
 
-    async def _apply(self) -> None:
+    def _application(self) -> Change:
         path = path_of("v1", "queries", self._query.id, "threshold")
-        try:
-            await self._viewer.rest.send("PATCH", "alerting", path, self._change(), self._seen, why=self._why.strip())
-        except RestError as error:
-            self._refused.set_text(str(error))
-        else:
-            await self._when_applied()
+        return Change("PATCH", "alerting", path, self._change(), self._seen, self._why)
+
+    async def _applied(self, _answer: Any) -> None:
+        await self._when_applied()
 
     def _choose(self, threshold: float) -> None:
         """Say what a threshold gives, beside what the present one does."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from nicegui import ui
 
-from services.console.pages.shell import Words, button, choice, copy_button, number_field, text_field
+from services.console.pages.shell import Words, button, change_button, choice, number_field, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 FORMS = {
     "uniform": "every time between is equally likely",
@@ -27,6 +27,8 @@ _USUAL: dict[str, Any] = {
     "point": {"point": True},
     "other": {"edges_s": [-2, 0], "mass": [1]},
 }
+
+UNFIT = 422
 
 
 class SensorForm:
@@ -91,11 +93,11 @@ class SensorForm:
             text_field("in seconds from the report", text, partial(self._take_template, stream), most=4000)
 
     def _foot(self) -> None:
-        with ui.element("div").classes("row"):
+        row = ui.element("div").classes("row")
+        refused = Words("p", "").classes("field-fault").props("role=alert")
+        with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            button("Save", self._save, kind="strong")
-            copy_button(lambda: self._viewer.rest.curl("PUT", "ingest", self._path, None, self._body(), self._seen))
-        self._refused = Words("p", "").classes("field-fault").props("role=alert")
+            change_button(self._viewer, "Save", self._change, self._saved, refused, kind="strong")
 
     def _put(self, name: str, text: str) -> None:
         self._document[name] = text.strip() or None
@@ -143,13 +145,11 @@ class SensorForm:
     def _body(self) -> dict[str, Any]:
         return {name: value for name, value in self._document.items() if value not in (None, {}, "")}
 
-    async def _save(self) -> None:
+    def _change(self) -> Change:
+        """Return the request that saves the sensor; a `RestError` says what it lacks."""
         if not self._id:
-            self._refused.set_text("Give the sensor a name.")
-            return
-        try:
-            await self._viewer.rest.send("PUT", "ingest", self._path, self._body(), self._seen, why=self._why.strip())
-        except RestError as error:
-            self._refused.set_text(str(error))
-        else:
-            await self._when_saved(self._id)
+            raise RestError("Give the sensor a name.", UNFIT)
+        return Change("PUT", "ingest", self._path, self._body(), self._seen, self._why)
+
+    async def _saved(self, _answer: Any) -> None:
+        await self._when_saved(self._id)

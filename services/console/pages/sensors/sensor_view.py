@@ -14,11 +14,11 @@ from services.console.pages.sensors.heard import heard_of, show_heard
 from services.console.pages.sensors.learnt import show_proposals
 from services.console.pages.sensors.sensor_form import SensorForm
 from services.console.pages.sensors.sensor_table import address_of
-from services.console.pages.shell import Words, button, copy_button, page_head
+from services.console.pages.shell import Words, button, change_button, page_head, text_field
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import SensorAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 LOOK_EVERY_S = 3.0
 
@@ -30,6 +30,7 @@ class SensorView:
         self._viewer, self._sensor, self._streams = viewer, sensor, streams
         self._path = path_of("v1", "sensors", sensor.id)
         self._heard: dict[str, ui.element] = {}
+        self._why = ""
 
     async def draw(self) -> None:
         """Build the page."""
@@ -115,21 +116,20 @@ class SensorView:
         self._confirm.clear()
         with self._confirm:
             Words("span", "What it reports from then on is refused.")
-            button("Remove it for good", self._remove, kind="strong")
+            text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
+            words, done = "Remove it for good", self._removed
+            change_button(self._viewer, words, self._removal, done, self._refused, kind="strong")
             button("Leave it", self._confirm.clear)
-            copy_button(lambda: self._viewer.rest.curl("DELETE", "ingest", self._path, headers=self._seen))
 
     @property
     def _seen(self) -> dict[str, str]:
         return {"If-Match": f'"{self._sensor.version}"'}
 
-    async def _remove(self) -> None:
-        try:
-            await self._viewer.rest.send("DELETE", "ingest", self._path, None, self._seen)
-        except RestError as error:
-            self._refused.set_text(str(error))
-        else:
-            ui.navigate.to("/sensors")
+    def _removal(self) -> Change:
+        return Change("DELETE", "ingest", self._path, None, self._seen, self._why)
+
+    async def _removed(self, _answer: Any) -> None:
+        ui.navigate.to("/sensors")
 
     async def _saved(self, id_: str) -> None:
         ui.navigate.to(address_of(id_))
