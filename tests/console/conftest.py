@@ -112,7 +112,7 @@ def painted(page: Page) -> dict[str, Any]:
         if (!chart) return {matches: 0, detections: 0, episodes: 0, alerts: 0};
         const {scene} = chart;
         return {matches: scene.matches.size, detections: scene.detections.size, episodes: scene.episodes.size,
-          alerts: scene.alerts.size, rows: scene.rows.map((each) => each.label), left: scene.leftOut,
+          alerts: scene.alerts.size, rows: scene.rows.map((each) => each.label),
           from: chart.from, to: chart.to, follows: chart.follows, frames: chart.frames, painted: chart.painted};
     }"""
     return dict(page.evaluate(script))

@@ -164,6 +164,26 @@ def lanes(page: Page) -> list[str]:
     return list(page.evaluate(f"{script}.map((each) => each.label)"))
 
 
+def test_a_sample_says_so_and_only_where_it_is_one(open_page: OpenPage) -> None:
+    page = open_page("/?span=60")
+    until_chart(page, "frames > 0")
+    page.evaluate("""() => {
+        const {chart} = document.querySelector(".timeline");
+        const seen = (nth) => ["harbour", "mic-1", "noise", `sampled-${nth}`, chart.now - 30e6 + nth * 1e3, null];
+        chart.merge({detections: Array.from({length: 3 * chart.scene.mostDetections}, (_, nth) => seen(nth))});
+    }""")
+    note = page.locator(".timeline-note")
+    expect(note).to_contain_text("This shows a sample of the detections")
+    expect(note).to_contain_text("are left out")
+    shoot(page, "now-sample")
+    page.evaluate("""() => {
+        const {chart} = document.querySelector(".timeline");
+        chart.leave();
+        chart.setRange(chart.from - 3600e6, chart.to - 3600e6);
+    }""")
+    expect(note).to_be_hidden()
+
+
 def test_filters_narrow_the_lanes_and_places_order_them(open_page: OpenPage) -> None:
     page = open_page()
     until_chart(page, "scene.rows.length > 5")

@@ -231,7 +231,7 @@ export class Timeline {
   showNote() {
     const { detections, left, matches, matchesLeft } = this.painted;
     const told = [];
-    const more = left + this.scene.leftOut;
+    const more = left + this.scene.leftOutOf(this.from, this.to);
     if (more) told.push(`a sample of the detections: ${(detections - left).toLocaleString("en")} are drawn, ${more.toLocaleString("en")} are left out`);
     if (matchesLeft) told.push(`the ${(matches - matchesLeft).toLocaleString("en")} most probable of ${matches.toLocaleString("en")} matches`);
     const text = told.length ? `This shows ${told.join(", and ")}.` : "";

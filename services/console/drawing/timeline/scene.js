@@ -3,6 +3,7 @@ const AREA_HEIGHT = 26;
 const EPISODES_HEIGHT = 18;
 const LEAST_LANE = 20;
 const MOST_LANE = 46;
+const MOST_LEFT_OUT = 50_000; // remembered
 
 export class Scene {
   constructor(mostDetections, mostMatches) {
@@ -18,7 +19,7 @@ export class Scene {
     this.area = "";
     this.query = "";
     this.sensor = null; // a pattern of the lanes that are shown
-    this.leftOut = 0;
+    this.leftOut = []; // [when, how many detections are not drawn]
     this.rows = [];
     this.height = 0;
     this.isStale = true;
@@ -38,7 +39,7 @@ export class Scene {
     for (const each of change.alerts || []) this.alerts.set(each.id, each);
     for (const id of change.goneMatches || []) this.matches.delete(id);
     for (const id of change.goneEpisodes || []) this.episodes.delete(id);
-    this.leftOut += change.leftOut || 0;
+    if (change.leftOut) this.noteLeftOut([[Date.now() * 1000, change.leftOut]]);
     this.isStale = true;
   }
 
@@ -74,13 +75,20 @@ export class Scene {
       drop(this.templates, (each) => !used.has(each.id), used.size);
     }
     if (this.detections.size > this.mostDetections * 2) {
-      const before = this.detections.size;
       drop(this.detections, (each) => each.at < from - margin || each.at > to + margin, this.mostDetections);
-      const outside = before - this.detections.size;
-      drop(this.detections, (each) => !each.matches && hash(each.key) % 2, this.mostDetections);
-      drop(this.detections, () => true, this.mostDetections);
-      this.leftOut += before - outside - this.detections.size;
+      const gone = drop(this.detections, (each) => !each.matches && hash(each.key) % 2, this.mostDetections);
+      gone.push(...drop(this.detections, () => true, this.mostDetections));
+      this.noteLeftOut(gone.map((each) => [each.at, 1]));
     }
+  }
+
+  noteLeftOut(times) {
+    this.leftOut = [...this.leftOut, ...times].slice(-MOST_LEFT_OUT);
+  }
+
+  // How many detections of these times were left out, as far as that is remembered.
+  leftOutOf(from, to) {
+    return this.leftOut.reduce((sum, [at, count]) => sum + (at >= from && at <= to ? count : 0), 0);
   }
 
   setView({ order, area, query, sensor }) {
@@ -142,11 +150,14 @@ export class Scene {
   }
 }
 
+// Drop what is wanted until no more than `most` are left, and return it.
 function drop(map, wanted, most) {
+  const gone = [];
   for (const [key, each] of map) {
-    if (map.size <= most) return;
-    if (wanted(each)) map.delete(key);
+    if (map.size <= most) break;
+    if (wanted(each) && map.delete(key)) gone.push(each);
   }
+  return gone;
 }
 
 // mic finds all that have mic in their name; with * for any characters and ? for one the whole name is meant.
