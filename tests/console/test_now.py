@@ -164,6 +164,23 @@ def lanes(page: Page) -> list[str]:
     return list(page.evaluate(f"{script}.map((each) => each.label)"))
 
 
+def test_keys_choose_what_a_pointer_can(open_page: OpenPage, line: Line) -> None:
+    bang(line)
+    page = open_page("/?span=20")
+    until_chart(page, "scene.matches.size > 0")
+    page.get_by_role("button", name="Pause: draw nothing new for a while").click()
+    page.locator(".timeline canvas").focus()
+    panel, told = page.get_by_role("complementary", name="Evidence"), set()
+    for key in ("n", "n", "n", "p"):
+        page.keyboard.press(key)
+        expect(panel).to_be_visible()
+        page.wait_for_timeout(400)
+        told.add(panel.inner_text())
+    assert len(told) == 3  # the last one is the second again
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
 def test_a_sample_says_so_and_only_where_it_is_one(open_page: OpenPage) -> None:
     page = open_page("/?span=60")
     until_chart(page, "frames > 0")

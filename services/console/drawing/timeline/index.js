@@ -41,7 +41,7 @@ export class Timeline {
     this.canvas = document.createElement("canvas");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-label", "Timeline. Arrows move it, plus and minus zoom, End follows the present. What it shows stands in the lists below it.");
+    this.canvas.setAttribute("aria-label", "Timeline. Arrows move it, plus and minus zoom, End follows the present, N and P show the next thing and the one before. What it shows stands in the lists below it.");
     this.spacer = document.createElement("div");
     this.tip = document.createElement("div");
     this.tip.className = "timeline-tip";
@@ -310,6 +310,8 @@ export class Timeline {
       "+": () => this.zoom(1 / 1.5),
       "=": () => this.zoom(1 / 1.5),
       "-": () => this.zoom(1.5),
+      n: () => this.step(1),
+      p: () => this.step(-1),
       End: () => this.told("follow", true),
       Escape: () => this.told("pick", null),
     };
@@ -346,8 +348,29 @@ export class Timeline {
 
   pick(event) {
     const found = this.find(event);
-    if (!found) return;
-    const { kind, thing } = found;
+    if (found) this.tellPick(found);
+  }
+
+  // Choose the next thing in view by time, or the one before: what a pointer can choose, keys can, too.
+  step(by) {
+    const { alerts, episodes, matches, detections } = this.scene;
+    const inView = (kind, things, when) => [...things.values()]
+      .map((thing) => ({ kind, thing, at: when(thing) }))
+      .filter(({ thing, at }) => at >= this.from && at <= this.to && this.scene.shows(thing));
+    const all = [
+      ...inView("alert", alerts, (each) => each.at),
+      ...inView("episode", episodes, (each) => each.start),
+      ...inView("match", matches, (each) => each.first),
+      ...inView("detection", detections, (each) => each.at),
+    ].sort((a, b) => a.at - b.at);
+    if (!all.length) return;
+    const now = all.findIndex(({ thing }) => (thing.key ?? thing.id) === this.stepped);
+    const next = all[now < 0 ? (by > 0 ? 0 : all.length - 1) : (now + by + all.length) % all.length];
+    this.stepped = next.thing.key ?? next.thing.id;
+    this.tellPick(next);
+  }
+
+  tellPick({ kind, thing }) {
     const { area, sensor, stream, at, template } = thing;
     this.told("pick", kind === "detection" ? { kind, id: thing.key, area, sensor, stream, at, template } : { kind, id: thing.id });
   }
