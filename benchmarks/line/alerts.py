@@ -1,7 +1,8 @@
 """From a match on Kafka to a webhook that has it, beside the live stream; and how long pages of many alerts take.
 
 Alerting runs as a process on a real Kafka. Matches are written at a steady rate, each an alert for three receivers: two
-webhooks on this machine, and one where nobody listens. The same matches are read from the live stream. Wall time.
+webhooks on this machine, and one where nobody listens. The same matches are read from the live stream. Then detections
+are posted to the whole line at a rate that makes as many matches, with one webhook. Wall time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import httpx
 import yaml
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
+from benchmarks.line import whole_line
+from benchmarks.line.gateways import OpenLoop
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports, wait_until
 from services.alerting.alerts.alert import Alert, Step, alert_id
@@ -34,7 +37,8 @@ from services.common.topics import create_topics, load_topics
 
 PER_MINUTE = 1_000
 EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.5}
-QUERY = {"from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], "alert": {"max_per_hour": 1_000_000}}
+ALERT = {"alert": {"max_per_hour": 1_000_000}}
+QUERY = {"from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], **ALERT}
 LISTED = 100_000
 WITHIN_S = 60.0
 Times = dict[str, float]
@@ -107,56 +111,89 @@ def _is_ready(client: httpx.Client) -> bool:
         return False
 
 
-def read_live(client: httpx.Client, came_s: Times) -> None:
-    """Note when the live stream had which match, until the stream ends."""
+def read_live(client: httpx.Client, came_s: Times, sent_s: Times) -> None:
+    """Note when the live stream had which match, and when that was sent, until the stream ends."""
     with httpx.stream("GET", f"{client.base_url}/v1/live", timeout=None, trust_env=False) as response:
         try:
             for line in response.iter_lines():
-                if line.startswith("data:"):
-                    came_s[json.loads(line[5:])["id"]] = time.time()
+                match = json.loads(line[5:]) if line.startswith("data:") else {"members": []}
+                if len({each["detected_at_us"] for each in match["members"]}) == 1:  # else a match by chance
+                    came_s[match["id"]] = time.time()
+                    sent_s[match["id"]] = max(each["attributes"]["sent_us"] for each in match["members"]) / 1e6
         except httpx.TransportError:
             return
 
 
-def write_matches(bootstrap: str, query_version: int, seconds: float) -> Times:
-    """Write matches at the rate; return when each was handed to Kafka."""
-    producer, sent_s = create_producer(bootstrap), Times()
+def write_matches(bootstrap: str, query_version: int, seconds: float) -> int:
+    """Write matches at the rate; return how many."""
+    producer, count = create_producer(bootstrap), round(PER_MINUTE / 60 * seconds)
     begun_s = time.time()
-    for number in range(round(PER_MINUTE / 60 * seconds)):
+    for number in range(count):
         time.sleep(max(0.0, begun_s + number * 60 / PER_MINUTE - time.time()))
         now_us = time.time_ns() // 1000
         span = {"detected_at_us": now_us, "earliest_us": now_us, "latest_us": now_us}
-        of_each = {"stream": "seismic", "template": "t-0", "attributes": {}, **span}
+        of_each = {"stream": "seismic", "template": "t-0", "attributes": {"sent_us": now_us}, **span}
         members = [{"role": role, "sensor": f"{role}-1", "id": f"h-{role}-{number}", **of_each} for role in "sa"]
         record = {"v": 1, "id": f"m-{number}", "query": "rings", "query_version": query_version, "area": "bay"}
         record |= {"probability": 0.9, "earliest_us": now_us, "latest_us": now_us, "received_at_us": now_us}
-        sent_s[f"m-{number}"] = time.time()
         producer.send("coincide.matches", key=b"bay", value=json.dumps({**record, "members": members}).encode())
     producer.flush(timeout=10)
     producer.close()
-    return sent_s
+    return count
+
+
+def percentiles(sent_s: Times, live_s: Times, hooks: list[Hook]) -> list[list[Any]]:
+    """Return those of the seconds to the live stream, to each webhook, and from the one to the first of the others."""
+    every = [live_s, *(hook.came_s for hook in hooks)]
+    columns = [[came_s[id_] - at_s for id_, at_s in sent_s.items()] for came_s in every]
+    columns.append([hooks[0].came_s[id_] - live_s[id_] for id_ in sent_s])
+    cuts = [quantiles(column, n=100) for column in columns]
+    return [[f"{p} %", *(f"{cut[p - 1]:.3f}" for cut in cuts)] for p in (50, 95, 99)]
 
 
 def delays(options: Options) -> list[list[Any]]:
-    """Return percentiles of the seconds to the live stream, to each webhook, and of what that is above the stream."""
+    """Return percentiles from Kafka's producer on, with three receivers of which one is dead."""
     seconds = 6.0 if options.quick else 60.0
     with tempfile.TemporaryDirectory(prefix="coincide-alerts-") as name:
         folder, hooks = Path(name), [Hook(), Hook()]
         [dead] = free_ports(1)
         ports = {"dead": dead, **{f"hook-{n}": hook.server_address[1] for n, hook in enumerate(hooks)}}
         receivers = {id_: {"webhook": {"url": f"http://127.0.0.1:{port}/"}} for id_, port in ports.items()}
-        live_s = Times()
+        live_s, sent_s = Times(), Times()
         with running_broker(folder / "kafka") as bootstrap, running_alerting(folder, bootstrap, receivers) as client:
             version = client.put("/v1/queries/rings", json=QUERY).raise_for_status().json()["version"]
-            threading.Thread(target=read_live, args=(client, live_s), daemon=True).start()
+            threading.Thread(target=read_live, args=(client, live_s, sent_s), daemon=True).start()
             time.sleep(1.0)
-            sent_s = write_matches(bootstrap, version, seconds)
-            every = [live_s, *(hook.came_s for hook in hooks)]
-            assert wait_until(lambda: all(len(each) == len(sent_s) for each in every), WITHIN_S)
-        columns = [[came_s[id_] - at_s for id_, at_s in sent_s.items()] for came_s in every]
-        columns.append([hooks[0].came_s[id_] - live_s[id_] for id_ in sent_s])
-        cuts = [quantiles(column, n=100) for column in columns]
-        return [[f"{p} %", *(f"{cut[p - 1]:.3f}" for cut in cuts)] for p in (50, 95, 99)]
+            count = write_matches(bootstrap, version, seconds)
+            every = [sent_s, *(hook.came_s for hook in hooks)]
+            assert wait_until(lambda: all(len(each) == count for each in every), WITHIN_S)
+        return percentiles(sent_s, live_s, hooks)
+
+
+def delays_from_post(options: Options) -> list[list[Any]]:
+    """Return percentiles from the POST on, of a system as `make up` runs it, after it has warmed up."""
+    warm_up_s, seconds = (4.0, 8.0) if options.quick else (10.0, 60.0)
+    rate, hook = PER_MINUTE / 60 * whole_line.DETECTIONS_PER_MATCH, Hook()
+    live_s, sent_s = Times(), Times()
+    with whole_line.running(max_delay_s=120, COINCIDE_ALERTING_RECEIVERS_MAY_BE_PRIVATE="true") as system:
+        receiver = {"webhook": {"url": f"http://127.0.0.1:{hook.server_address[1]}/"}}
+        system.alerting.put("/v1/receivers/hook", json=receiver).raise_for_status()
+        _have_it_ring(system.alerting)
+        threading.Thread(target=read_live, args=(system.alerting, live_s, sent_s), daemon=True).start()
+        load = OpenLoop(system.layout.ports.ingest, whole_line.DETECTIONS_PER_MATCH, whole_line.body_now)
+        load.offer(rate, warm_up_s)
+        warm_at_s = time.time()
+        load.offer(rate, seconds)
+        all_came = wait_until(lambda: len(sent_s) == load.posts and hook.came_s.keys() >= sent_s.keys(), WITHIN_S)
+        assert all_came, (load.posts, len(sent_s), len(hook.came_s))
+    return percentiles({id_: at_s for id_, at_s in sent_s.items() if at_s >= warm_at_s}, live_s, [hook])
+
+
+def _have_it_ring(alerting: httpx.Client) -> None:
+    """Give the line's query a rule; return when matches are found by it."""
+    path, query = "/v1/queries/pairs", {**whole_line.QUERY, **ALERT}
+    version = alerting.put(path, json=query, headers={"If-Match": "*"}).raise_for_status().json()["version"]
+    assert wait_until(lambda: alerting.get(path).json()["applied_version"] == version, WITHIN_S)
 
 
 def fill(database: str) -> None:
@@ -206,10 +243,13 @@ def _timed(client: httpx.Client, parameters: dict[str, Any], rounds: int) -> lis
 
 
 def tables(options: Options) -> Iterator[Table]:
-    """Yield the delays, then the pages."""
+    """Yield the delays, from Kafka's producer on and from the POST on, then the pages."""
     title = f"{PER_MINUTE:,} alerts a minute to three receivers, one of them dead: seconds from Kafka's producer"
     headings = ("percentile", "live stream", "webhook 1", "webhook 2", "webhook 1 above the live stream")
     yield Table(headings, delays(options), title)
+    title = f"{PER_MINUTE:,} alerts a minute: seconds from the POST"
+    headings_of_one = ("percentile", "live stream", "webhook", "webhook above the live stream")
+    yield Table(headings_of_one, delays_from_post(options), title)
     yield Table(("page", "median ms", "slowest ms"), pages(options), f"Pages of {LISTED:,} alerts")
 
 

@@ -33,10 +33,13 @@ PROCESSES = ("kafka", "ingest", "fusion", "alerting")
 
 
 @contextmanager
-def running(max_delay_s: float) -> Iterator[System]:
-    """Yield a running system with the benchmark's sensors and query; afterwards it is gone, files and all."""
+def running(max_delay_s: float, **own: str) -> Iterator[System]:
+    """Yield a running system with the benchmark's sensors and query; afterwards it is gone, files and all.
+
+    `own` are further variables of its environment.
+    """
     folder = Path(tempfile.mkdtemp(prefix="coincide-bench-"))
-    system = System(Layout.isolated(folder / "running", _configured(folder, max_delay_s)))
+    system = System(Layout.isolated(folder / "running", _configured(folder, max_delay_s) | own))
     try:
         system.up()
         system.alerting.put("/v1/queries/pairs", json=QUERY).raise_for_status()
