@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from coincide import Detections, Window, timing_join
 from deploy.local.layout import Layout
 from deploy.local.machine import wait_until
 from deploy.local.system import System
@@ -18,6 +19,7 @@ from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario, posting
 from tests.integration.service_process import metric
 from tests.reference import central_italy
+from tests.reference.oracle import Detection
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
@@ -33,6 +35,7 @@ class Past:
 
     line: Line
     begun_us: int
+    accepted: list[Detection]
 
     def run(self, query: str, **more: Any) -> dict[str, Any]:
         """Ask for a run at alerting's address, and return its summary when it is done."""
@@ -49,6 +52,19 @@ class Past:
         answer = self.line.system.alerting.get(f"/v1/history-runs/{run}/compare", timeout=60)
         counts: dict[str, int] = answer.raise_for_status().json()["counts"]
         return counts
+
+    def matches_of(self, run: str) -> dict[str, dict[str, Any]]:
+        """Return the matches of a run by their ids."""
+        lines = self.line.system.alerting.get(f"/v1/history-runs/{run}/matches", timeout=60).text.splitlines()
+        return {match["id"]: match for match in map(json.loads, lines)}
+
+    def of_phase(self, phase: str) -> tuple[Detections, list[str]]:
+        """Return all picks of a phase, and their ids."""
+        of = [*{each.id: each for each in self.accepted if each.stream == f"{phase.lower()}_pick"}.values()]
+        columns = ([getattr(each, name) for each in of] for name in ("detected_at_us", "area", "sensor"))
+        at_us, area, sensor = columns
+        template = italy.histogram(central_italy.templates()[phase])
+        return Detections(at_us, [template], None, area, sensor), [each.id for each in of]
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +85,13 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
         begun_us = time.time_ns() // 1_000
         for query in (italy.BELL, italy.OWN_S, CHANGED):
             line.put(query)
-        post_hour(line)
-        yield Past(line, begun_us)
+        yield Past(line, begun_us, post_hour(line))
     finally:
         line.system.down()
 
 
-def post_hour(line: Line) -> None:
-    """Post the hour in four parts; each but the first has something happen to it."""
+def post_hour(line: Line) -> list[Detection]:
+    """Post the hour in four parts; each but the first has something happen to it. Return what was accepted."""
     scenario, (first, second, third, fourth) = Scenario(line, AREA), italy.parts(seed=11, count=4)
     late, in_time = first[:LATE], first[LATE:]
     scenario.post(in_time)
@@ -91,15 +106,15 @@ def post_hour(line: Line) -> None:
     rows = "coincide_archive_rows_total"
     posted = len(scenario.accepted)
     assert wait_until(lambda: (metric(line.system.layout.url("archive"), rows) or 0) >= posted, 60)
+    return scenario.accepted
 
 
 @pytest.mark.parametrize("query", [italy.OWN_S.query, CHANGED.query])
 def test_as_live_is_the_live_records_id_by_id(past: Past, query: str) -> None:
     live = {match["id"]: match for match in past.line.matches(query, AREA)}
     said = past.run(query, as_live=True)
-    assert past.compared(said["run"]) == {"added": 0, "gone": 0, "changed": 0, "same": len(live)}
-    lines = past.line.system.alerting.get(f"/v1/history-runs/{said['run']}/matches").text.splitlines()
-    again = {match["id"]: match for match in map(json.loads, lines)}
+    assert past.compared(said["run"]) == {"added": 0, "gone": 0, "changed": 0, "same": len(live), "older": 0}
+    again = past.matches_of(said["run"])
     assert again.keys() == live.keys()
     told = ("query_version", "probability", "received_at_us", "members")
     assert all(again[id_][name] == live[id_][name] for id_ in live for name in told)
@@ -107,6 +122,14 @@ def test_as_live_is_the_live_records_id_by_id(past: Past, query: str) -> None:
     assert said["replayed"]["late"] >= LATE
     if query == CHANGED.query:
         assert {match["query_version"] for match in live.values()} >= {1, 4, 5}
+    else:  # of one threshold all the time
+        assert own_matches(said) == len(live)
+
+
+def own_matches(said: dict[str, Any]) -> int:
+    """Return how many matches the curve of a run has at the query's own threshold."""
+    [own] = [point["matches"] for point in said["curve"] if point["threshold"] == said["own_threshold"]]
+    return int(own)
 
 
 def test_complete_has_what_was_late_too_and_its_curve_says_how_many_there_are(past: Past) -> None:
@@ -121,5 +144,18 @@ def test_complete_has_what_was_late_too_and_its_curve_says_how_many_there_are(pa
     what_if = past.run(italy.OWN_S.query, **span, min_threshold=0.1, keeps_matches=False)
     assert answer.json()["run"] == what_if["run"]
     assert what_if["curve"] == said["curve"]
-    [own] = [point for point in said["curve"] if point["threshold"] == said["own_threshold"]]
-    assert own["matches"] == said["matches"] == counts["same"] + counts["added"]
+    assert own_matches(said) == said["matches"] == counts["same"] + counts["added"]
+
+
+def test_complete_is_the_librarys_join_of_the_hour_id_by_id(past: Past) -> None:
+    times_us = [each.detected_at_us for each in past.accepted]
+    said = past.run(italy.OWN_S.query, **{"from": min(times_us), "to": max(times_us) + 1})
+    found = sorted(
+        tuple(member["id"] for member in match["members"]) for match in past.matches_of(said["run"]).values()
+    )
+    (p, p_ids), (s, s_ids) = past.of_phase("P"), past.of_phase("S")
+    window = Window(lo_s=italy.OWN_S.lo_s, hi_s=italy.OWN_S.hi_s)
+    pairs = timing_join(p, s, window, italy.OWN_S.threshold, sensors=italy.OWN_S.sensors)
+    joined = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    assert found == sorted((p_ids[left], s_ids[right]) for left, right in joined)
+    assert len(found) > 600
