@@ -100,7 +100,7 @@ def test_the_evidence_says_why(open_page: OpenPage, line: Line) -> None:
     expect(panel.locator("svg rect.occurred")).to_have_count(1)
     expect(panel.locator("svg rect.onset")).to_have_count(80)  # when both heard it, as a density
     panel.get_by_text("Raw record").click()
-    expect(panel.locator("pre")).to_contain_text(match["id"])
+    expect(panel.locator("pre:visible")).to_contain_text(match["id"])
     shared = panel.get_by_role("button", name="Copy link").get_attribute("data-address")
     assert shared
     assert match["id"] in shared

@@ -5,7 +5,8 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from unittest.mock import patch
@@ -124,12 +125,22 @@ def test_reading_the_command_line_needs_numpy_alone() -> None:
     assert done(sys.executable, "-c", code).stdout == "[]\n"
 
 
+@contextmanager
+def in_the_foreground() -> Iterator[None]:
+    """Heed SIGINT, which a shell has its background processes ignore, and those that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_no_half_answer(
     two_events: Path, capsys: pytest.CaptureFixture[str], sent: signal.Signals, status: int
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with patch.object(TextAnswer, "write", lambda *_: signal.raise_signal(sent)):
+    with in_the_foreground(), patch.object(TextAnswer, "write", lambda *_: signal.raise_signal(sent)):
         assert main(["join", str(two_events), *EXACT, "--out", str(two_events.with_name("out.csv"))]) == status
     assert capsys.readouterr().err == "coincide: interrupted\n"
     assert [path.name for path in two_events.parent.iterdir()] == ["a.csv"]
