@@ -9,7 +9,14 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 
 from services.common.access.who import Author
-from services.common.pages import PageParameters, decode_name_cursor, encode_cursor, page_limit
+from services.common.pages import (
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    PageParameters,
+    decode_name_cursor,
+    encode_cursor,
+    page_limit,
+)
 from services.common.preconditions import IfMatch, entity_tag
 from services.common.problem import Problem
 from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
@@ -18,7 +25,6 @@ from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from services.ingest.templates.template_changes import TemplateChanges, merged, removed, replaced
 
-PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1000
 CHOSEN = ("templates",)  # what a cursor holds for
 TemplateName = Annotated[str, Path(max_length=NAME_CHARACTERS)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
