@@ -11,6 +11,7 @@ from typing import Any
 from nicegui import ui
 
 from services.console.pages.number_words import counted
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, choice, copy_button, empty_state, text_field
 from services.console.pages.time_words import duration
 from services.console.pages.viewer import Viewer
@@ -76,13 +77,9 @@ class RefusalTable:
                 with empty_state("Nothing was refused"):
                     Words("p", "Every detection in this time could be used, as far as these filters show.")
                 return
-            with ui.element("table").classes("plain told refusals"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("Reason", "How many", "The newest one", "Ask"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for reason, number in Counter(each.reason for each in letters).most_common():
-                        self._row(reason, number, next(each for each in letters if each.reason == reason))
+            with plain_table(("Reason", "How many", "The newest one", "Ask"), "told refusals"):
+                for reason, number in Counter(each.reason for each in letters).most_common():
+                    self._row(reason, number, next(each for each in letters if each.reason == reason))
 
     def _row(self, reason: str, number: int, newest: DeadLetterAnswer) -> None:
         with ui.element("tr"):

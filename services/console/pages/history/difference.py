@@ -11,6 +11,7 @@ from nicegui import ui
 from services.console.drawing.run_charts import difference_options
 from services.console.pages.history.run_words import address_of, kind_of, range_of
 from services.console.pages.number_words import counted
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, choice, copy_button
 from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
@@ -125,19 +126,15 @@ class DifferenceView:
         if not differences:
             return
         self._draw_times(differences)
-        with ui.element("table").classes("plain told"):
-            with ui.element("thead"), ui.element("tr"):
-                for name in ("What", "When", "Where", "Probability", "Look"):
-                    Words("th", name).props("scope=col")
-            with ui.element("tbody"):
-                for kind, sign in SIGNS.items():
-                    some = [each for each in differences if each.kind == kind]
-                    for each in sorted(some, key=_when)[:SHOWN]:
-                        self._row(each)
-                    if len(some) > SHOWN:
-                        with ui.element("tr"):
-                            left = counted(len(some) - SHOWN, "match", "matches")
-                            Words("td", f"{sign}: {left} more").props("colspan=5").classes("soft")
+        with plain_table(("What", "When", "Where", "Probability", "Look")):
+            for kind, sign in SIGNS.items():
+                some = [each for each in differences if each.kind == kind]
+                for each in sorted(some, key=_when)[:SHOWN]:
+                    self._row(each)
+                if len(some) > SHOWN:
+                    with ui.element("tr"):
+                        left = counted(len(some) - SHOWN, "match", "matches")
+                        Words("td", f"{sign}: {left} more").props("colspan=5").classes("soft")
 
     def _draw_times(self, differences: Sequence[Difference]) -> None:
         """Show when they were, on a line of time that is as long as they need."""

@@ -9,6 +9,7 @@ from nicegui import ui
 from services.console.drawing.run_charts import curve_options, is_logarithmic
 from services.console.pages.history.run_words import found_by, kind_of, range_of, state_of
 from services.console.pages.number_words import count, counted
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, copy_button, figure
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import CurvePointAnswer, RunAnswer
@@ -81,16 +82,12 @@ def _table(points: Sequence[CurvePointAnswer]) -> None:
         "By chance": [each.chance for each in points],
     }
     told = {name: values for name, values in columns.items() if any(value is not None for value in values)}
-    with ui.element("table").classes("plain"):
-        with ui.element("thead"), ui.element("tr"):
-            for name in ("Threshold", *told):
-                Words("th", name).props("scope=col")
-        with ui.element("tbody"):
-            for at, each in enumerate(points):
-                with ui.element("tr"):
-                    figure(f"{each.threshold:.3g}", repr(each.threshold), "td")
-                    for values in told.values():
-                        _cell(values[at])
+    with plain_table(("Threshold", *told), ""):
+        for at, each in enumerate(points):
+            with ui.element("tr"):
+                figure(f"{each.threshold:.3g}", repr(each.threshold), "td")
+                for values in told.values():
+                    _cell(values[at])
 
 
 def _cell(value: float | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from services.console.pages.history.run_words import PATH, address_of, found_by, kind_of, range_of, state_of
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button, copy_button, empty_state
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import RunAnswer, RunListAnswer
@@ -65,13 +66,9 @@ class RunList:
                 with empty_state("No run yet"):
                     Words("p", "Ask for a run to see what a query would have found, or what it did find.")
                 return
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("Query", "Range", "How far", "Found", "Do"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in runs:
-                        self._row(each)
+            with plain_table(("Query", "Range", "How far", "Found", "Do")):
+                for each in runs:
+                    self._row(each)
 
     def _row(self, run: RunAnswer) -> None:
         with ui.element("tr") as row:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.time_words import duration, probability
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer
@@ -29,12 +30,8 @@ class NewestTable:
         self._box = ui.element("section").classes("card").props('aria-label="Newest in this view"')
         with self._box:
             Words("h2", "Newest in this view")
-            with ui.element("table").classes("plain"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("When", "Where", "What", "Probability", "Why"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    self._rows = [_Row(view) for _ in range(ROWS)]
+            with plain_table(("When", "Where", "What", "Probability", "Why"), ""):
+                self._rows = [_Row(view) for _ in range(ROWS)]
         self._box.set_visibility(False)
 
     @property

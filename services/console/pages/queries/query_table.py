@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
+from services.console.pages.plain_table import plain_table
 from services.console.pages.queries.examples import show_examples
 from services.console.pages.queries.query_words import asked, state_of, suspensions
 from services.console.pages.shell import Words, empty_state
@@ -73,13 +74,9 @@ class QueryTable:
                     Words("p", "A query says which detections belong together. Begin with an example:")
                     show_examples()
                 return
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("Query", "State", "Last hour", "By chance", "Changed"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in queries[:SHOWN]:
-                        self._row(each)
+            with plain_table(("Query", "State", "Last hour", "By chance", "Changed")):
+                for each in queries[:SHOWN]:
+                    self._row(each)
             if len(queries) > SHOWN:
                 Words("p", f"{len(queries) - SHOWN} more: GET /v1/queries lists all.").classes("soft small")
         self._waiting = [each.id for each in queries[:FIGURES_FOR]]

@@ -11,6 +11,7 @@ import msgspec
 from nicegui import ui
 
 from services.console.drawing.sensor_map import MappedSensor, draw_sensor_map
+from services.console.pages.plain_table import plain_table
 from services.console.pages.sensors.heard import HeardCells, is_silent
 from services.console.pages.shell import Words, button, choice, empty_state, text_field
 from services.console.pages.shown_range import NAME_CHARACTERS
@@ -111,13 +112,9 @@ class SensorTable:
                 with empty_state("No sensor is here"):
                     Words("p", "None passes the filters, or none is registered. A new one needs an area and a stream.")
                 return
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("Sensor", "Area", "Streams", "Heard of", "Rate", "Late", "Template fits"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in self._shown:
-                        self._row(each)
+            with plain_table(("Sensor", "Area", "Streams", "Heard of", "Rate", "Late", "Template fits")):
+                for each in self._shown:
+                    self._row(each)
             if self._next is not None:
                 button("Show more", self._more)
 

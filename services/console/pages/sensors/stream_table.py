@@ -8,6 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button, copy_button, text_field
 from services.console.pages.time_words import duration
 from services.console.pages.viewer import Viewer
@@ -49,13 +50,9 @@ class StreamTable:
         self._box.clear()
         with self._box:
             Words("h2", "Streams")
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("Stream", "May come late by", "Longest template", "Used by", "Do"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in streams:
-                        self._row(each)
+            with plain_table(("Stream", "May come late by", "Longest template", "Used by", "Do")):
+                for each in streams:
+                    self._row(each)
             if self._viewer.may("admin"):
                 button("New stream", lambda: self._edit(NEW, place))
             place = ui.element("div").classes("stack")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nicegui import ui
 
 from services.console.pages.number_words import counted
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button, choice, copy_button
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import AlertAnswer, DeliveryAnswer, PageAnswer
@@ -62,13 +63,9 @@ class DeliveryTable:
             if not page.items:
                 Words("p", "Nothing. It is told when an alert fires that is for it.").classes("soft")
                 return
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("What", "State", "Since", "Do"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in page.items:
-                        self._row(each)
+            with plain_table(("What", "State", "Since", "Do")):
+                for each in page.items:
+                    self._row(each)
             if page.next_cursor is not None:
                 Words("p", f"The newest {SHOWN}: GET {self._path} lists all.").classes("soft small")
 

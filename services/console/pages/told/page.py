@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import ConsolePage, Words, button, choice, empty_state, page_head
 from services.console.pages.told.acts import ActPanel
 from services.console.pages.told.receivers import ReceiverTable
@@ -64,13 +65,9 @@ class AlertList:
                 with empty_state("Nothing to tell"):
                     Words("p", "No alert is in this state. A query with an alert rule makes them, and so does a fault.")
                 return
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("What", "How bad", "Since", "State", "Do"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in alerts:
-                        self._row(each)
+            with plain_table(("What", "How bad", "Since", "State", "Do")):
+                for each in alerts:
+                    self._row(each)
 
     def _row(self, alert: AlertAnswer) -> None:
         with ui.element("tr"):

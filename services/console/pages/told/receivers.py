@@ -7,6 +7,7 @@ from functools import partial
 
 from nicegui import ui
 
+from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button, copy_button, text_field
 from services.console.pages.told.deliveries import DeliveryTable
 from services.console.pages.told.receiver_form import ReceiverForm
@@ -52,13 +53,9 @@ class ReceiverTable:
                 if not self._viewer.may("admin"):
                     Words("p", "It takes a key with the scope admin to make one.").classes("soft")
                 return
-            with ui.element("table").classes("plain told"):
-                with ui.element("thead"), ui.element("tr"):
-                    for name in ("Who", "How", "Waits", "Do"):
-                        Words("th", name).props("scope=col")
-                with ui.element("tbody"):
-                    for each in receivers:
-                        self._row(each)
+            with plain_table(("Who", "How", "Waits", "Do")):
+                for each in receivers:
+                    self._row(each)
             Words("p", "A query with an alert rule rings them: its form has the field “Tell somebody”.").classes("soft")
 
     def _row(self, receiver: ReceiverAnswer) -> None:

@@ -1,0 +1,19 @@
+"""A table with a name above each column."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from nicegui import ui
+
+from services.console.pages.shell import Words
+
+
+@contextmanager
+def plain_table(columns: Sequence[str], look: str = "told") -> Iterator[None]:
+    """Draw a table; its rows are what the block draws. `look` is what the style sheet calls it besides."""
+    with ui.element("table").classes(f"plain {look}"):
+        with ui.element("thead"), ui.element("tr"):
+            for column in columns:
+                Words("th", column).props("scope=col")
+        with ui.element("tbody"):
+            yield
