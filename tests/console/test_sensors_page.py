@@ -1,7 +1,7 @@
 """The page Sensors in a real browser: filter, open one, change it, add and remove one; and the streams."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,10 +26,13 @@ BUOY = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def buoys(line: Line) -> None:
+def buoys(line: Line) -> Iterator[None]:
+    """Two buoys in a bay; other modules find the sensors of the line as they were."""
     for name, lon in (("buoy-1", -3.0), ("buoy-2", -3.2)):
         document = {**BUOY, "place": {"lat": 47.5, "lon": lon}}
         line.call("PUT", "ingest", f"/v1/sensors/{name}", json=document).raise_for_status()
+    yield
+    line.registry.replace([line.sensors])
 
 
 def known(line: Line, path: str) -> dict[str, Any]:
