@@ -17,10 +17,10 @@ from spark_jobs.archiving.folders import Archive
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.fusion import REFUSED
 from spark_jobs.job.batch_metrics import BatchMetrics
-from spark_jobs.job.checkpoint import LockError
 from spark_jobs.job.lifecycle import SparkRun
 from spark_jobs.job.restarts import Liveliness
 from spark_jobs.job.session import SessionError
+from spark_jobs.recovery.checkpoint import LockError
 from spark_jobs.settings import ArchiveSettings
 
 DEFAULT_CONFIG = Path("config/archive.yaml")

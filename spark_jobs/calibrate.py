@@ -26,17 +26,16 @@ from coincide.learning import Calibration, Learning, SensorStream
 from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from services.common.instants import system_clock_us
-from services.common.kafka import close_producer, create_producer
 from services.common.settings import SettingsError, load_settings
-from services.common.template_proposals import TOPIC, proposal_of
+from services.common.template_proposals import proposal_of
 from spark_jobs.calibrating import sources
+from spark_jobs.calibrating.proposing import propose
 from spark_jobs.calibrating.tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in
 from spark_jobs.job.session import SessionError, create_session, end_session, shipped_code
 from spark_jobs.settings import FusionSettings
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
 REFUSED = 78  # EX_CONFIG of sysexits.h
-ACKNOWLEDGED_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -149,27 +148,11 @@ def _given_out(found: Calibrated, given: argparse.Namespace, settings: FusionSet
         given.picture.write_text(pp_picture(found.calibrations), encoding="utf-8")
         yield f"drawn in {given.picture}"
     if given.propose:
-        better = [each for each in learnt if is_better(each)]
-        propose(settings, better, system_clock_us())
+        now_us = system_clock_us()
+        proposals = [proposal for each in learnt if (proposal := proposal_of(each, now_us)) is not None]
+        better = [each for each in proposals if each.is_better]
+        propose(settings, better)
         yield f"proposed {len(better)}; the present templates of {len(learnt) - len(better)} do as well on later errors"
-
-
-def is_better(calibration: Calibration) -> bool:
-    """Whether a template does better than the present one on later errors, as far as anybody can tell."""
-    held_out = calibration.held_out
-    return held_out is None or held_out.present_score is None or held_out.score > held_out.present_score
-
-
-def propose(settings: FusionSettings, calibrations: Sequence[Calibration], now_us: int) -> None:
-    """Write proposals, which somebody has to accept; a `KafkaError` says that not all may have arrived."""
-    producer = create_producer(settings.kafka_bootstrap)
-    try:
-        proposals = [proposal for each in calibrations if (proposal := proposal_of(each, now_us)) is not None]
-        sent = [producer.send(settings.topic(TOPIC), each.to_record(), each.key) for each in proposals]
-        for future in sent:
-            future.get(ACKNOWLEDGED_WITHIN_S)
-    finally:
-        close_producer(producer, ACKNOWLEDGED_WITHIN_S)
 
 
 def _parser() -> argparse.ArgumentParser:

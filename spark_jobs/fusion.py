@@ -1,4 +1,4 @@
-"""The fusion job: `python -m spark_jobs.fusion [--config FILE] [--master URL] [--rebuild]`."""
+"""The fusion job: `python -m spark_jobs.fusion [--config FILE] [--master URL] [--rebuild | --ask-for-rebuild]`."""
 
 import argparse
 import logging
@@ -15,10 +15,10 @@ from coincide import Stream
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
 from services.common.settings import SettingsError, load_settings, load_streams
-from spark_jobs.job.checkpoint import CheckpointError, LockError
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError
+from spark_jobs.recovery.checkpoint import LockError, ask_for_rebuild
 from spark_jobs.settings import FusionSettings
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
@@ -33,7 +33,7 @@ CoresOf = Callable[[FusionSettings, Mapping[str, Stream]], CoreFactory]
 def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None) -> int:
     """Run the job until SIGTERM or SIGINT; return the exit status.
 
-    That is 0, or, after one sentence on standard error, `REFUSED` where trying again is in vain, else 1. `cores_of`
+    That is 0, or, after one sentence on standard error, `REFUSED` where a setting cannot work, else 1. `cores_of`
     gives other cores than the fusion cores; the benchmark of the transport alone does.
     """
     given = _parser().parse_args(arguments)
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
     stopping = threading.Event()
     try:
         settings = load_settings(FusionSettings, given.config, os.environ)
+        if given.ask_for_rebuild:
+            ask_for_rebuild(settings.checkpoint_path)
+            return 0
         if given.master:
             settings = settings.model_copy(update={"master": given.master})
         cores = (cores_of or _fusion_cores)(settings, load_streams(settings.streams_path))
@@ -50,9 +53,9 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
         job.run(rebuild=given.rebuild)
-    except (SettingsError, CheckpointError, LockError, SessionError) as error:
+    except (SettingsError, LockError, SessionError) as error:
         print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
-        return REFUSED if isinstance(error, SettingsError | CheckpointError) else 1
+        return REFUSED if isinstance(error, SettingsError) else 1
     return 0
 
 
@@ -72,8 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m spark_jobs.fusion", description="Join detections as they come.")
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
     parser.add_argument("--master", help="Spark master; wins over the setting of that name")
-    parser.add_argument(
+    anew = parser.add_mutually_exclusive_group()
+    anew.add_argument(
         "--rebuild", action="store_true", help="delete the checkpoint and begin anew from the start of the topics"
+    )
+    anew.add_argument(
+        "--ask-for-rebuild", action="store_true", help="let the job that runs, or its next start, do that, and end"
     )
     return parser
 

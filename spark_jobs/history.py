@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,21 @@ from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
+from spark_jobs.archiving.folders import Archive
+from spark_jobs.calibrating.proposing import propose
 from spark_jobs.replaying.live_answer import query_history
-from spark_jobs.replaying.request import SOURCES, RunError, RunRequest, RunSource, parsed_time
+from spark_jobs.replaying.request import (
+    SOURCES,
+    AnyRequest,
+    LearningRequest,
+    RunError,
+    RunRequest,
+    RunSource,
+    parsed_time,
+)
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.comparing import compared
+from spark_jobs.runs.learning_run import LearningRun, Proposed
 from spark_jobs.runs.run import Run
 from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.runs.run_server import RunServer, RunService, read_request
@@ -31,7 +44,8 @@ from spark_jobs.settings import HistorySettings
 DEFAULT_CONFIG = Path("config/history.yaml")
 CANCELLED = 130  # as a shell says of what Ctrl-C has ended
 STOP_TIMEOUT_S = 10.0
-YIELDS = 10  # how nice `serve` is: live work goes first
+LEAST = 19  # how nice a run is where there is no idle class, as on macOS, and how nice a session of its own is
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,9 +95,8 @@ def _compare(given: argparse.Namespace, settings: HistorySettings) -> int:
 
 
 def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
-    os.nice(YIELDS)
     streams, stopping = load_streams(settings.streams_path), _stopping()
-    queue = _queue(settings, streams)
+    queue = history_queue(settings, streams, partial(propose, settings))
     service = run_service(queue, settings)
     access = ComponentAccess("history", settings, service.registry, keys_topic=settings.topic("keys"))
     server = RunServer(settings, access, service)
@@ -92,16 +105,47 @@ def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     stopping.wait()
     server.shutdown()
     server.server_close()
-    queue.stop(STOP_TIMEOUT_S)
+    if not queue.stop(STOP_TIMEOUT_S):
+        # The run at work gets no core to see that it shall end. Its processes end with us, and the next one does it.
+        os._exit(0)
     return 0
 
 
-def _queue(settings: HistorySettings, streams: Streams) -> RunQueue:
-    return RunQueue(
-        settings.runs_path,
-        lambda request, reporter: Run(request, settings, streams, reporter).execute(),
-        Kept(settings.runs_kept, settings.runs_kept_mb * 1e6),
-    )
+def yield_to_live_work() -> None:
+    """Let this thread, and processes that it starts, have the cores only while nobody else wants them.
+
+    To be nice is not enough: even at 19 a run keeps a core for milliseconds while a batch of the live line waits. Linux
+    shares the cores first among sessions, and the idle class counts within one only. So a session of our own yields as
+    a whole, as far as a session can.
+    """
+    if not hasattr(os, "SCHED_IDLE"):
+        os.nice(LEAST)
+        return
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):  # a kernel without groups of sessions
+            AUTOGROUP.write_text(str(LEAST))
+
+
+def history_queue(settings: HistorySettings, streams: Streams, proposed: Proposed) -> RunQueue:
+    """Return the queue of `serve`; `proposed` takes the templates that a run which learns proposes."""
+
+    def execute(request: AnyRequest, reporter: Reporter) -> None:
+        yield_to_live_work()
+        if isinstance(request, LearningRequest):
+            LearningRun(request, settings, reporter, proposed).execute()
+        else:
+            Run(request, settings, streams, reporter).execute()
+
+    def archive_state(request: AnyRequest) -> str | None:
+        if settings.archive_path is None or request.source != "archive":
+            return None
+        with suppress(SettingsError, OverflowError):  # the run says what is wrong
+            return Archive.opened(settings.archive_path).state_of(request.from_us, request.to_us)
+        return None
+
+    kept = Kept(settings.runs_kept, settings.runs_kept_mb * 1e6)
+    return RunQueue(settings.runs_path, execute, kept, archive_state)
 
 
 def run_service(queue: RunQueue, settings: HistorySettings) -> RunService:

@@ -36,6 +36,11 @@ class SessionSettings(ComponentSettings):
     kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
 
     @property
+    def on_cluster(self) -> bool:
+        """Whether the workers of a cluster do the work, and not the driver's Java process."""
+        return self.master is not None and not self.master.startswith("local")
+
+    @property
     def tasks(self) -> int | None:
         """How many tasks run at once at most; None: as many as the master has cores."""
         return None
@@ -56,7 +61,7 @@ class SparkSettings(SessionSettings):
     )
 
     restart_delay_s: float = Field(1.0, gt=0, description="Wait before a failed query is started again; doubles.")
-    restart_delay_max_s: float = Field(30.0, gt=0, description="Longest wait before a failed query is started again.")
+    restart_delay_max_s: float = Field(5.0, gt=0, description="Longest wait before a failed query is started again.")
     lock_wait_s: float = Field(
         15.0, ge=0, description="How long to wait for the lock of a job that was just killed on the same checkpoint."
     )
@@ -77,6 +82,12 @@ class FusionSettings(SparkSettings):
     APP: ClassVar[str] = "coincide-fusion"
 
     port: Port = 8030
+    stale_after_s: float = Field(
+        8.0,
+        gt=0,
+        description="Not ready when the query has shown no sign of life for so long; where nothing happens it shows "
+        "one every two seconds.",
+    )
     checkpoint_path: Path = Field(
         Path(".local/checkpoint"),
         description="Folder of the query's offsets and state; on a cluster, one that every worker sees.",
@@ -84,6 +95,11 @@ class FusionSettings(SparkSettings):
 
     shards: int = Field(
         1, ge=1, le=MOST_SHARDS, description="Independent parts of the state; as many cores as this can work at once."
+    )
+    auto_rebuild: bool = Field(
+        False,
+        description="Begin anew from the topics where the number of shards, a stream in the file of streams or the "
+        "format of the state is another than that of the checkpoint; else the job waits until a person asks for it.",
     )
     max_buffered: int = Field(
         2_000_000, ge=1, description="Most detections one shard keeps; beyond it the oldest are evicted and counted."

@@ -5,6 +5,7 @@ and the hash is that of the area, so that all rows of an area and a day lie in o
 ``<archive>/templates/ID.json``.
 """
 
+import hashlib
 import json
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -94,6 +95,17 @@ class Archive:
         """Return the files that count of these days, both included; the days are those of UTC."""
         of_days = (each for each in self.folders() if first_day <= date.fromisoformat(day_of(each)) <= last_day)
         return [folder / file.name for folder in of_days for file in counting_files(folder)]
+
+    def counting(self, area_hash: int, from_us: int, to_us: int) -> Iterator[tuple[int, FileName]]:
+        """Yield the files that count of a hash which may have rows in [from_us, to_us), each after its day."""
+        for day in range(from_us // DAY_US, (to_us - 1) // DAY_US + 1):
+            yield from ((day, file) for file in counting_files(self.folder(day, area_hash)))
+
+    def state_of(self, from_us: int, to_us: int) -> str:
+        """Return a name for what there is of [from_us, to_us): as long as it stays the same, so do the rows."""
+        hashes = range(self.area_hashes)
+        files = ((each, day, file.name) for each in hashes for day, file in self.counting(each, from_us, to_us))
+        return hashlib.sha256(json.dumps([*files]).encode()).hexdigest()[:16]
 
     def templates(self, ids: Collection[str] | None = None) -> dict[str, Histogram]:
         """Return templates by the id that rows name, all where no ids are given; SettingsError: one cannot be read.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct, json
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
@@ -19,6 +19,7 @@ from coincide.templates.histogram import Histogram, histogram_of_form
 from services.common.settings import SettingsError, read_yaml
 from spark_jobs.archiving.folders import Archive, is_archive
 from spark_jobs.calibrating.tasks import DETECTION
+from spark_jobs.rows.fields import UNREADABLE
 
 LABELS = ("area", "sensor", "stream", "model")
 TIMES = ("detected_at_us", "detected_at")
@@ -129,7 +130,7 @@ def detections_in(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 def _rows(value: bytes | None) -> Iterator[dict[str, Any]]:
     try:
         frame = _frame(value or b"")
-    except (DecodeError, ValidationError):
+    except UNREADABLE:
         return
     if frame.v != VERSION:
         return

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
+from coincide.joins.progress import Progress, unheard
 from coincide.learning import (
     Calibration,
     Errors,
@@ -43,12 +44,13 @@ class ByReference:
     reference_us: Mapping[str, Int64Array]
     learning: Learning
 
-    def __call__(self, detections: pa.Table) -> pa.Table:
-        """Take all detections of one sensor on one stream; return one row."""
-        [one] = _sources(detections)
+    def __call__(self, detections: pa.Table, progress: Progress = unheard) -> pa.Table:
+        """Take all detections of some sensors on some streams; return a row for each."""
+        return _table([(one, self._errors(one)) for one in _sources(detections)], self.learning, progress)
+
+    def _errors(self, one: ReportedTimes) -> Errors:
         references_us = self.reference_us.get(one.area, self.reference_us.get("", NOTHING))
-        errors = errors_against(one.detected_at_us, references_us, self.learning.within)
-        return _table([(one, errors)], self.learning)
+        return errors_against(one.detected_at_us, references_us, self.learning.within)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class ByConsensus:
 
     learning: Learning
 
-    def __call__(self, detections: pa.Table) -> pa.Table:
+    def __call__(self, detections: pa.Table, progress: Progress = unheard) -> pa.Table:
         """Take all detections of one area; return a row for each sensor and stream that has a present template."""
         present = self.learning.present or {}
         sources = [one for one in _sources(detections) if one.of in present]
@@ -71,8 +73,10 @@ class ByConsensus:
             np.repeat([names.index(one.sensor) for one in sources], sizes),
             {number: present[one.of] for number, one in enumerate(sources)},
             self.learning.within,
+            progress=lambda share: progress(share / 2),
         )
-        return _table([(one, found[number]) for number, one in enumerate(sources)], self.learning)
+        pairs = [(one, found[number]) for number, one in enumerate(sources)]
+        return _table(pairs, self.learning, lambda share: progress((1 + share) / 2))
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,8 @@ def _sources(detections: pa.Table) -> Iterator[ReportedTimes]:
     shape = [len(each.dictionary) for each in named]
     codes = np.ravel_multi_index([each.indices.to_numpy() for each in named], shape)
     time_us = detections["detected_at_us"].to_numpy()
-    for code in np.unique(codes).tolist():
-        rows = np.flatnonzero(codes == code)
+    order = np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
         area, sensor, stream = (each[rows[0]].as_py() for each in named)
         yield ReportedTimes(area, sensor, stream, detections["model"][rows[0]].as_py(), np.unique(time_us[rows]))
 
@@ -128,10 +132,11 @@ def _learnt_sources(learnt: pa.Table) -> Iterator[tuple[ReportedTimes, Errors]]:
         yield ReportedTimes(row["area"], row["sensor"], row["stream"], row["model"], NOTHING), errors
 
 
-def _table(found: Sequence[tuple[ReportedTimes, Errors]], learning: Learning) -> pa.Table:
+def _table(found: Sequence[tuple[ReportedTimes, Errors]], learning: Learning, progress: Progress) -> pa.Table:
     """Return rows, with a calibration where a sensor has errors enough of its own."""
     rows = []
-    for one, errors in found:
+    for nth, (one, errors) in enumerate(found):
+        progress(nth / len(found))
         slim = replace(errors, row=NOTHING, reference=NOTHING)
         [calibration] = calibrate({one.of: slim}, replace(learning, models=None))
         rows.append((one, slim, calibration if calibration.learnt is not None else None))

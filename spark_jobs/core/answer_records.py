@@ -145,7 +145,7 @@ def _match_records(
     """Yield each match and the sequence number of its newest member."""
     limits = RowLimits(active, state.limits, state.areas, accepted, len(state.table) - len(accepted.rows))
     tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, GuardedWork(count, check)))
-    state.member_errors.take(tuples.members, state.table.columns)
+    state.member_errors.take(tuples.members, state.table.columns, active.query.graph)
     yield from judged_matches(state, active, tuples, accepted, check)
 
 

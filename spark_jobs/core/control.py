@@ -14,10 +14,11 @@ from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
 from coincide.queries.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
+from services.common.instants import Microseconds
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 from spark_jobs.records.status import QueryWork, Suspension
-from spark_jobs.rows.fields import UNREADABLE, Microseconds, Name
+from spark_jobs.rows.fields import UNREADABLE, Name
 from spark_jobs.rows.known_streams import KnownStreams
 
 REMEMBERED_REMOVALS = 10_000

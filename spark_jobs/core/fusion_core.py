@@ -12,6 +12,7 @@ from coincide import Stream
 from coincide.joins.lateness import BEFORE_ALL_US
 from services.common.stream_records import is_stream_key
 from spark_jobs.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
+from spark_jobs.core.area_rates import MOST_AREAS
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.core.stream_changes import change_stream
@@ -27,7 +28,7 @@ from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.on_time import OnTime
 from spark_jobs.saving.journal import SlotWriter
 from spark_jobs.saving.restoring import header_of, restored_state
-from spark_jobs.saving.state_format import Header
+from spark_jobs.saving.state_format import Header, reading
 
 NOBODY: Mapping[str, int] = MappingProxyType({})
 
@@ -122,7 +123,8 @@ class FusionCore:
     ) -> FusionCore:
         """Rebuild the core from its header and live slots, in any order; StateError if they are unusable."""
         core = cls.__new__(cls)
-        core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots, choose), clock_s)
+        with reading("the state"):
+            core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots, choose), clock_s)
         return core
 
     def _apply_control(self, records: Sequence[InputRecord]) -> list[Refusal]:
@@ -202,5 +204,8 @@ class FusionCore:
             watermark_us=WatermarkRange(*(int(us) for us in (reached_us.min(), reached_us.max())))
             if len(reached_us)
             else WatermarkRange(None, None),
+            area_watermarks_us=dict(
+                sorted((area.name, state.areas.watermark.us(area.code)) for area in state.areas.latest(MOST_AREAS))
+            ),
             control_offset=state.control.offset,
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.arrays.kinds import CodeArray, FloatArray, PositionArray
+from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.learning.consensus import LEAST_MEMBERS
 from coincide.learning.drift import levels, others_say, part_of
@@ -22,7 +23,10 @@ REMEMBERED = 4_096  # detections that are not judged again, when they are member
 
 @dataclass
 class MemberErrors:
-    """Judges members of matches by what the other members say, and counts their levels in the table of health."""
+    """Judges members of matches by what the other members say, and counts their levels in the table of health.
+
+    A report is not judged if its sensor had another one so near that the other members may have meant that one.
+    """
 
     table: HealthTable
     areas: Areas
@@ -31,12 +35,13 @@ class MemberErrors:
     _left: int = MOST_MEMBERS
     _judged: set[int] = field(default_factory=set)
     _in_order: deque[int] = field(default_factory=deque)
+    _newest_us: dict[int, int] = field(default_factory=dict)  # of the reports that were looked at, by row of the table
 
     def begin(self) -> None:
         """Begin a batch."""
         self._left = MOST_MEMBERS
 
-    def take(self, members: PositionArray, rows: EventColumns) -> None:
+    def take(self, members: PositionArray, rows: EventColumns, graph: ConstraintGraph) -> None:
         """Look at some of a query's matches, spread evenly over them; `members` are positions in `rows`, (n, roles)."""
         large = members[(members != ABSENT).sum(axis=1) > LEAST_MEMBERS]
         most = self._left // members.shape[1]
@@ -45,9 +50,11 @@ class MemberErrors:
         chosen = large[:: -(-len(large) // most)]
         self._left -= chosen.size
         position, error_s, uncertainty_s = self._errors(chosen, rows)
-        seq, first = np.unique(rows.seq[position], return_index=True)
-        new = [nth for nth, number in zip(first.tolist(), seq.tolist(), strict=True) if self._is_new(number)]
-        self._count(position[new], error_s[new], uncertainty_s[new], rows)
+        near_us = max(edge.window.hi_us - edge.window.lo_us for edge in graph.edges)
+        alone = np.flatnonzero(~np.isin(position, crowded(large, rows, near_us)))
+        row = {nth: self._row_to_tell(int(position[nth]), rows, near_us) for nth in alone.tolist()}
+        told = [nth for nth in row if row[nth] != NOBODY]
+        self._count([row[nth] for nth in told], rows.template[position[told]], error_s[told], uncertainty_s[told])
 
     def _errors(self, members: PositionArray, rows: EventColumns) -> tuple[PositionArray, FloatArray, FloatArray]:
         """Return the members that the others know well enough: position, error and how uncertain it is."""
@@ -65,6 +72,17 @@ class MemberErrors:
         fit = is_present & (said.std_us <= std_us)  # False where nobody says it
         return members[fit], (said.at_us - since_us)[fit] / 1e6, said.std_us[fit] / 1e6
 
+    def _row_to_tell(self, position: int, rows: EventColumns, near_us: int) -> int:
+        """Return the row of the table that a detection tells something of.
+
+        `NOBODY` if it was looked at before, or the one of its sensor that was looked at before it was near.
+        """
+        if not self._is_new(int(rows.seq[position])):
+            return NOBODY
+        row, at_us = self._row(position, rows), int(rows.detected_at_us[position])
+        before_us, self._newest_us[row] = self._newest_us.get(row), at_us
+        return row if before_us is None or abs(at_us - before_us) > near_us else NOBODY
+
     def _is_new(self, seq: int) -> bool:
         if seq in self._judged:
             return False
@@ -74,13 +92,25 @@ class MemberErrors:
             self._judged.remove(self._in_order.popleft())
         return True
 
-    def _count(
-        self, position: PositionArray, error_s: FloatArray, uncertainty_s: FloatArray, rows: EventColumns
-    ) -> None:
-        named, which = self.templates.among(rows.template[position])
+    def _row(self, position: int, rows: EventColumns) -> int:
+        """Return the row of the table that has the sensor and stream of a detection."""
+        area, sensor = self.areas.area_of(int(rows.area[position])), self.areas.sensor_of(int(rows.sensor[position]))
+        return self.table.known_row(area.name, sensor.name, self.streams[rows.stream[position]])
+
+    def _count(self, rows: Sequence[int], template: CodeArray, error_s: FloatArray, uncertainty_s: FloatArray) -> None:
+        """Count the level of each error in its row of the table."""
+        named, which = self.templates.among(template)
         parts = part_of(levels(named, which, error_s, uncertainty_s)).tolist()
-        for at, template, part in zip(position.tolist(), which.tolist(), parts, strict=True):
-            area, sensor = self.areas.area_of(int(rows.area[at])), self.areas.sensor_of(int(rows.sensor[at]))
-            row = self.table.known_row(area.name, sensor.name, self.streams[rows.stream[at]])
-            if row != NOBODY:
-                self.table.add_level(row, named[template].id, part)
+        for row, nth, part in zip(rows, which.tolist(), parts, strict=True):
+            self.table.add_level(row, named[nth].id, part)
+
+
+def crowded(members: PositionArray, rows: EventColumns, near_us: int) -> PositionArray:
+    """Return the members whose sensor has another of the same stream among them that is near."""
+    position: PositionArray = np.unique(members[members != ABSENT])
+    order = np.lexsort((rows.detected_at_us[position], rows.stream[position], rows.sensor[position]))
+    position = position[order]
+    is_same = (np.diff(rows.sensor[position]) == 0) & (np.diff(rows.stream[position]) == 0)
+    is_near = is_same & (np.diff(rows.detected_at_us[position]) <= near_us)
+    either: PositionArray = position[np.append(is_near, False) | np.append(False, is_near)]
+    return either

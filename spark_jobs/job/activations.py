@@ -7,12 +7,13 @@ applied, and a replay needs to know.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from msgspec import MsgspecError, Raw, Struct, msgpack
+from msgspec import Raw, Struct, msgpack
 from msgspec.json import Decoder, encode
 
 from services.common.stream_records import StreamRecordError, is_stream_key, stream_record
 from spark_jobs.core.control import QueryRecord
 from spark_jobs.records.kafka_records import InputRecord, OutputRecord
+from spark_jobs.rows.fields import UNREADABLE
 
 _LENGTH_BYTES = 4
 
@@ -46,7 +47,7 @@ class PushedOffsets:
 
     def records(self, shard: int, waiting: Sequence[InputRecord]) -> Iterator[OutputRecord]:
         """Yield the activations of the changes among what waits, all of which are applied before its detections."""
-        changes = [record for record in waiting if record.topic == "queries" and _is_change(record)]
+        changes = [record for record in waiting if record.topic == "queries" and is_change(record)]
         if changes:
             first = dict(self.next_offsets)
             for record in sorted(waiting, key=lambda each: -each.offset):
@@ -71,12 +72,12 @@ class PushedOffsets:
         return cls(_offsets_decoder.decode(content[_LENGTH_BYTES:stop])), content[stop:]
 
 
-def _is_change(record: InputRecord) -> bool:
+def is_change(record: InputRecord) -> bool:
     """Whether a record of the queries topic says anything; what is unusable is a dead letter."""
     try:
         if is_stream_key(record.key):
             return bool(stream_record(record.key, record.value or b""))
         _change_decoder.decode(record.value or b"")
-    except (MsgspecError, UnicodeDecodeError, StreamRecordError):
+    except (*UNREADABLE, StreamRecordError):
         return False
     return True

@@ -25,6 +25,15 @@ logger = logging.getLogger(__name__)
 Offsets = Mapping[str, Mapping[str, int]]
 """Next offset to be read: by topic, then by partition number as text."""
 
+NOTHING_LEFT: Mapping[str, int] = {}
+
+
+def next_offset(processed: Offsets, place: tuple[str, int], begin: int) -> int:
+    """Return where the reading of a topic's partition goes on: at its `begin` where none of it was read."""
+    topic, partition = place
+    return processed.get(topic, {}).get(str(partition), begin)
+
+
 BATCH_SECONDS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -82,6 +91,7 @@ class BatchListener(StreamingQueryListener):
         self._metrics = metrics
         self._liveliness = liveliness
         self._processed = processed
+        self._ended_runs: set[str] = set()
         self._wrapped: Any = None
 
     @property
@@ -92,12 +102,18 @@ class BatchListener(StreamingQueryListener):
             self._wrapped = jvm.PythonStreamingQueryListenerWrapper(_ProgressAsText(self))
         return self._wrapped
 
+    def ended(self, run: str) -> None:
+        """Ignore what is still told of a run that was ended: the next one may begin anew."""
+        self._ended_runs.add(run)
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's names, here and below
         """Log it."""
         logger.info("query %s started, run %s", event.id, event.runId)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Count a finished batch."""
+        if str(event.progress.runId) in self._ended_runs:
+            return
         self._liveliness.saw()
         self._metrics.observe(event.progress)
         ends: dict[str, dict[str, int]] = {}
@@ -125,33 +141,53 @@ class Lag:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._processed: Offsets | None = None
+        self.kafka_is_away = False
         self._gauge = Gauge(
             "coincide_fusion_lag_records",
             "Records in the topic that the query has not processed; absent while that is unknown.",
             ["topic"],
             registry=registry,
         )
-        self._kafka_up = Gauge(
-            "coincide_fusion_kafka_up", "1 while Kafka tells where the topics end, else 0.", registry=registry
-        )
+        self._kafka_up = Gauge("coincide_fusion_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
 
     def processed(self, offsets: Offsets) -> None:
         """Take note of the offsets up to which (open) the query has processed; a topic without any is unread."""
         self._processed = {**(self._processed or {}), **offsets}
 
-    def measure(self, begins: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]) -> None:
-        """Compare with the first and the end offsets of the topics, by topic and partition."""
-        self._kafka_up.set(1)
+    def unread(self) -> None:
+        """Take note that the query begins anew, so that it has read nothing."""
+        self._processed = {}
+
+    def unread_before(self, ends: Mapping[tuple[str, int], int], begins: Mapping[tuple[str, int], int]) -> int | None:
+        """Return how many records before (open) ``ends`` were not processed; None while nobody knows."""
+        if self._processed is None:
+            return None
+        return sum(max(0, end - next_offset(self._processed, place, begins[place])) for place, end in ends.items())
+
+    def measure(
+        self,
+        begins: Mapping[tuple[str, int], int],
+        ends: Mapping[tuple[str, int], int],
+        left: Mapping[str, int] = NOTHING_LEFT,
+    ) -> None:
+        """Compare with the first and the end offsets of the topics, by topic and partition.
+
+        Of a topic's records that were processed, some may be ``left`` to later batches: they wait as well.
+        """
+        self._tell_of_kafka(is_away=False)
         if self._processed is None:
             return
-        waiting: Counted[str] = Counted()
-        for (topic, partition), end in ends.items():
-            begin = begins[topic, partition]
-            waiting[topic] += max(0, end - self._processed.get(topic, {}).get(str(partition), begin))
+        waiting: Counted[str] = Counted(left)
+        for place, end in ends.items():
+            waiting[place[0]] += max(0, end - next_offset(self._processed, place, begins[place]))
         for topic, records in waiting.items():
             self._gauge.labels(topic=topic).set(records)
 
-    def lose(self) -> None:
-        """Take note that Kafka does not answer."""
-        self._kafka_up.set(0)
+    def lose(self, *, kafka_is_away: bool) -> None:
+        """Take note that nobody knows the ends: Kafka does not answer, or it lacks a topic."""
+        self._tell_of_kafka(is_away=kafka_is_away)
         self._gauge.clear()
+
+    def _tell_of_kafka(self, *, is_away: bool) -> None:
+        self.kafka_is_away = is_away
+        self._kafka_up.set(not is_away)

@@ -11,10 +11,11 @@ from contextlib import suppress
 from typing import Any
 
 from kafka.errors import KafkaError
-from msgspec import MsgspecError, json
+from msgspec import json
 
 from spark_jobs.core.control import QueryRecord
 from spark_jobs.job.status_follower import KafkaReader
+from spark_jobs.rows.fields import UNREADABLE
 from spark_jobs.settings import FusionSettings
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class ControlAhead:
             self._next[record.partition] = record.offset + 1
             try:
                 change = _decoder.decode(record.value or b"")
-            except (MsgspecError, UnicodeDecodeError):
+            except UNREADABLE:
                 continue
             if change.id not in self._newest or self._newest[change.id].version < change.version:
                 self._newest[change.id] = change

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from coincide.sliding.choice import SlidingCosts
+from spark_jobs.records.status import Coalescing, Count, Int64, QueryWork
 
 PREFIX = "coincide_fusion_"
 SCHEMES = ("eager", "lazy")
@@ -74,6 +77,32 @@ TEMPLATE_PAIRS: list[tuple[Family, str, str, str]] = [
 ]
 
 
+class _ShownQuery(Struct):
+    """What metrics show of a query, whichever release wrote it."""
+
+    version: Count
+    matches: Count
+    episodes: Count = 0
+    work: QueryWork | None = None
+    coalescing: Coalescing | UnsetType = UNSET
+    suspended: dict[str, Any] | UnsetType = UNSET
+
+
+class _Shown(Struct):
+    """What metrics show of a shard; anybody may have written to the topic."""
+
+    queries: dict[str, _ShownQuery] = {}
+    totals: dict[str, Count] | None = None
+    buffered: dict[str, Count] = {}
+    template_pairs: dict[str, Count] | None = None
+    watermark_us: dict[str, Int64 | None] | None = None
+    area_watermarks_us: dict[str, Int64] | None = None
+    left: Count = 0
+
+
+_shown = msgspec.json.Decoder(_Shown)
+
+
 class StatusMetrics(Collector):
     """Sums the shards' totals whenever metrics are read; they fall back to nothing on a rebuild, as counters may."""
 
@@ -83,18 +112,24 @@ class StatusMetrics(Collector):
         self._shards: dict[bytes, dict[str, Any]] = {}
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Take over one record of the status topic; one without a value retires its shard, no JSON is ignored."""
+        """Take over one record of the status topic; one without a value retires its shard, no status is ignored."""
         if value is None:
             with self._lock:
                 self._shards.pop(key, None)
             return
         try:
+            _shown.decode(value)
             status = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
-        if isinstance(status, dict):
-            with self._lock:
-                self._shards[key] = status
+        with self._lock:
+            self._shards[key] = status
+
+    @property
+    def left(self) -> int:
+        """How many records of detections the shards' last batches left to the next ones."""
+        with self._lock:
+            return sum(int(shard.get("left") or 0) for shard in self._shards.values())
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric; called by the registry."""
@@ -116,6 +151,7 @@ class StatusMetrics(Collector):
         for family, name, sentence, counted in TEMPLATE_PAIRS:
             yield family(PREFIX + name, sentence, value=_sum(shards, "template_pairs", counted))
         yield self._watermark_lag(shards)
+        yield self._area_watermark_lag(shards)
 
     def _watermark_lag(self, shards: Statuses) -> Metric:
         lag = GaugeMetricFamily(
@@ -127,6 +163,14 @@ class StatusMetrics(Collector):
             marks = [mark for shard in shards if (mark := (shard.get("watermark_us") or {}).get(name)) is not None]
             if marks:
                 lag.add_metric([name], self._clock_s() - pick(marks) / 1e6)
+        return lag
+
+    def _area_watermark_lag(self, shards: Statuses) -> Metric:
+        sentence = "How far an area's watermark is behind now, of the areas from which frames came last."
+        lag = GaugeMetricFamily(PREFIX + "area_watermark_lag_seconds", sentence, labels=["area"])
+        for shard in shards:  # an area is in one of them
+            for area, mark_us in (shard.get("area_watermarks_us") or {}).items():
+                lag.add_metric([area], self._clock_s() - mark_us / 1e6)
         return lag
 
 

@@ -7,16 +7,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spark_jobs.job.batch_parts import BatchParts
+from spark_jobs.job.catching_up import PartsInBulk
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import ACTIVATIONS, DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
 from spark_jobs.settings import FusionSettings
 
+SOURCE_TOPICS = ("detections", "queries")  # of which no record may be lost; of deferrals each may
 OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", "sensor-health", ACTIVATIONS, DEFERRALS)
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 
 
-def read_records(spark: SparkSession, settings: FusionSettings) -> DataFrame:
+def read_records(spark: SparkSession, settings: FusionSettings, most_detections: int) -> DataFrame:
     """Return the stream of detections and queries, with the columns `INPUT_COLUMNS`.
 
     Detections come first in the union and queries second: Spark asks for the latest offsets in that order, so a
@@ -25,10 +28,12 @@ def read_records(spark: SparkSession, settings: FusionSettings) -> DataFrame:
     no source of its own, because each costs every batch a look at Kafka.
     """
     keys = array(*(lit(key) for key in shard_keys(settings.shards)))
-    detections = _read(spark, settings, "detections").withColumn(
+    detections = _read(spark, settings, most_detections, "detections").withColumn(
         "shard_key", element_at(keys, col("partition") % lit(settings.shards) + lit(1))
     )
-    queries = _read(spark, settings, "queries", DEFERRALS).withColumn("shard_key", explode(keys))
+    queries = _read(spark, settings, settings.max_offsets_per_trigger, "queries", DEFERRALS).withColumn(
+        "shard_key", explode(keys)
+    )
     records = detections.select(*INPUT_COLUMNS).union(queries.select(*INPUT_COLUMNS))
     # Not one task for each of nine partitions: a task costs more than its reading. One shard then needs no shuffle.
     return records.coalesce(settings.shards)
@@ -53,7 +58,7 @@ def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWri
     )
 
 
-def _read(spark: SparkSession, settings: FusionSettings, *roles: str) -> DataFrame:
+def _read(spark: SparkSession, settings: FusionSettings, most_records: int, *roles: str) -> DataFrame:
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     role = lit(roles[0])
     for other in roles[1:]:
@@ -63,7 +68,10 @@ def _read(spark: SparkSession, settings: FusionSettings, *roles: str) -> DataFra
         .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
         .option("subscribe", ",".join(map(settings.topic, roles)))
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", settings.max_offsets_per_trigger)
+        # Kafka deletes deferrals within the hour, read or not. A lost one costs nothing: it only begins a batch. Every
+        # start sees to it that of the queries beside them none was lost.
+        .option("failOnDataLoss", DEFERRALS not in roles)
+        .option("maxOffsetsPerTrigger", most_records)
         # Spark reads only what it knows is there, so waiting for more (500 ms by default) helps nobody: the answer to
         # a fetch that found nothing holds up the next question on that connection, 1,100 ms a batch instead of 200.
         .option("kafka.fetch.max.wait.ms", 1)
@@ -76,23 +84,29 @@ def _read(spark: SparkSession, settings: FusionSettings, *roles: str) -> DataFra
 
 
 def stateful_query(
-    spark: SparkSession, settings: FusionSettings, cores: CoreFactory, checkpoint_id: str
+    spark: SparkSession, settings: FusionSettings, cores: CoreFactory, checkpoint_id: str, in_bulk: int | None = None
 ) -> DataStreamWriter:
-    """Return the query, ready to be started; the id names the checkpoint's contents, another after every rebuild."""
+    """Return the query, ready to be started; the id names the checkpoint's contents, another after every rebuild.
+
+    With a number of records `in_bulk` a batch takes on so many at once, and the query ends when it has read what is
+    there when it starts.
+    """
     processor = FusionProcessor(
         cores,
         checkpoint_id,
         shard_keys(settings.shards),
         {name: settings.topic(name) for name in OUTPUT_TOPICS},
         partial(ControlAhead, settings),
+        BatchParts if in_bulk is None else PartsInBulk,
     )
     written = (
-        read_records(spark, settings)
+        read_records(spark, settings, in_bulk or settings.max_offsets_per_trigger)
         .groupBy("shard_key")
         # Time mode "None": "ProcessingTime" spins empty batches when the trigger is "as soon as possible".
         .transformWithStateInPandas(processor, OUTPUT_SCHEMA, outputMode="Update", timeMode="None")
     )
-    return write_records(written, settings).queryName("fusion")
+    writer = write_records(written, settings).queryName("fusion")
+    return writer if in_bulk is None else writer.trigger(availableNow=True)
 
 
 def shard_keys(shards: int) -> list[int]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from services.common.access.caller import Caller
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.access.guard import HEADERS
 from services.common.settings import ComponentSettings, SettingsError
@@ -61,6 +62,7 @@ class GuardedHandler(BaseHTTPRequestHandler):
 
     timeout = 10.0  # seconds for a request
     server: GuardedServer
+    caller = Caller()  # of the request at hand
     _added: Mapping[str, str] = {}
 
     def parse_request(self) -> bool:
@@ -69,7 +71,7 @@ class GuardedHandler(BaseHTTPRequestHandler):
             return False
         headers = {name: ", ".join(each) for name in HEADERS if (each := self.headers.get_all(name))}
         ruling = self.server.access.guard.rule(self.command, urlsplit(self.path).path, headers, self.client_address[0])
-        self._added = ruling.headers
+        self.caller, self._added = ruling.caller, ruling.headers
         if ruling.status is None:
             return True
         self._forget_body()

@@ -1,10 +1,12 @@
 """The job's life: session, lock, checkpoint, query, metrics; started in that order, stopped in the reverse one."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -14,25 +16,33 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from services.common.access.component_access import ComponentAccess
+from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.kafka import described_topics
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
-from spark_jobs.job.checkpoint import (
-    CheckpointError,
-    Declared,
-    committed_offsets,
-    lock_checkpoint,
-    open_checkpoint,
-    refuse_unfit,
-)
+from spark_jobs.job.catching_up import records_in_bulk
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
-from spark_jobs.job.dataflow import stateful_query
+from spark_jobs.job.dataflow import OUTPUT_TOPICS, SOURCE_TOPICS, stateful_query
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.processor import CoreFactory
 from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
-from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status
-from spark_jobs.saving.state_format import unusable_state
+from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status, write_at_once
+from spark_jobs.recovery.checkpoint import (
+    Declared,
+    committed_offsets,
+    lock_checkpoint,
+    lost_checkpoint,
+    open_checkpoint,
+    rebuild_request,
+    refuse_damaged_logs,
+    refuse_replaced_topics,
+)
+from spark_jobs.recovery.halt import ExpiredHalt, Halt, HaltMetrics, refuse_lost_records
+from spark_jobs.recovery.losses import Losses
+from spark_jobs.recovery.rebuilds import Rebuilds
 from spark_jobs.settings import FusionSettings, SparkSettings
+
+logger = logging.getLogger(__name__)
 
 _POLL_S = 0.05
 
@@ -53,18 +63,20 @@ class SparkRun:
     liveliness: Liveliness
     stopping: threading.Event
     processed: Callable[[Offsets], None] = lambda _offsets: None
-    fatal: tuple[type[Exception], ...] = (SessionError,)
+    is_released: Callable[[], bool] = lambda: False
+    is_to_begin_anew: Callable[[], bool] = lambda: False
+    lost: Callable[[], Halt | None] = lambda: None
 
     def until_stopped(
         self,
         start: Callable[[SparkSession], StreamingQuery],
         before_spark: Callable[[], None] = lambda: None,
-        raise_if_in_vain: Callable[[Exception], None] = lambda _error: None,
     ) -> None:
-        """Run; a Settings-, Lock- or SessionError, or what is ``fatal``, says in one sentence why it cannot."""
+        """Run; a Settings-, Lock- or SessionError says in one sentence why it cannot."""
         settings = self.settings
         with ExitStack() as stack:
             access = ComponentAccess(self.component, settings, self.registry, keys_topic=settings.topic("keys"))
+            export_readiness(self.registry, lambda: self.liveliness.why_not_ready() is None)
             server = JobServer(settings, access, self.registry, self.liveliness.why_not_ready)
             stack.callback(server.server_close)
             server.start()
@@ -73,21 +85,35 @@ class SparkRun:
             before_spark()
             spark = create_session(settings)
             stack.callback(end_session, spark, 2 * settings.stop_timeout_s)
-            if not settings.master.startswith("local"):
+            if settings.on_cluster:
                 stack.enter_context(shipped_code(spark))
             _lock = lock_checkpoint(spark._jvm, self.checkpoint, settings.lock_wait_s)
-            spark.streams.addListener(BatchListener(self.metrics, self.liveliness, self.processed))
+            listener = BatchListener(self.metrics, self.liveliness, self.processed)
+            spark.streams.addListener(listener)
             query = keep_running(
                 lambda: _started(spark, start),
                 self.liveliness,
                 Backoff(settings.restart_delay_s, settings.restart_delay_max_s),
                 self.stopping,
-                fatal=self.fatal,
-                raise_if_in_vain=raise_if_in_vain,
+                fatal=(SessionError,),
                 on_restart=self.metrics.restarts.inc,
+                is_released=self.is_released,
+                is_ended=partial(self._is_ended, listener),
             )
             if query is not None:
                 stop_in_order(query, settings.stop_timeout_s)
+
+    def _is_ended(self, listener: BatchListener, query: StreamingQuery) -> bool:
+        """End the query if the job is to begin anew, and return whether it is; if it has lost something, raise that."""
+        begins_anew = self.is_to_begin_anew()
+        halt = None if begins_anew else self.lost()
+        if not begins_anew and halt is None:
+            return False
+        listener.ended(str(query.runId))
+        stop_in_order(query, self.settings.stop_timeout_s)
+        if halt is not None:
+            raise halt
+        return True
 
 
 def _started(spark: SparkSession, start: Callable[[SparkSession], StreamingQuery]) -> StreamingQuery:
@@ -108,21 +134,26 @@ class FusionJob:
         self._cores = cores
         self._declared = Declared(settings.shards)
         self._stopping = stopping
-        self._checkpoint_id: str | None = None
-        self._liveliness = Liveliness(settings.stale_after_s)
+        self._begins_anew = False
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
+        self._lag = Lag(self._registry)
+        self._liveliness = Liveliness(settings.stale_after_s, kafka_is_away=lambda: self._lag.kafka_is_away)
         self._metrics = BatchMetrics(self._registry)
         self._status = StatusMetrics()
         self._registry.register(self._status)
-        self._lag = Lag(self._registry)
+        self._registry.register(HaltMetrics(lambda: self._liveliness.halt))
+        self._losses = Losses(self._registry, partial(write_at_once, settings, "dead-letters"))
+        self._rebuilds = Rebuilds(partial(write_at_once, settings, "status"))
         export_unit_costs(cores.costs, self._registry)
 
     def run(self, *, rebuild: bool) -> None:
-        """Run until stopped; a Settings-, Lock-, Checkpoint- or SessionError says in one sentence why it cannot."""
-        if not rebuild:
-            refuse_unfit(self._settings.checkpoint_path, self._declared)  # before Spark takes its seconds to start
+        """Run until stopped; a Settings-, Lock- or SessionError says in one sentence why it cannot.
+
+        What a person must put right first it says at /readyz, in its log and as a metric, and waits.
+        """
+        self._begins_anew = rebuild
         SparkRun(
             "fusion",
             self._settings,
@@ -132,39 +163,78 @@ class FusionJob:
             self._liveliness,
             self._stopping,
             self._lag.processed,
-            fatal=(CheckpointError, SessionError),
-        ).until_stopped(
-            start=lambda spark: self._start(spark, rebuild),
-            before_spark=lambda: self._follow_kafka(rebuild),
-            raise_if_in_vain=self._refuse_unusable_state,
-        )
+            self._is_released,
+            self._is_to_begin_anew,
+            lambda: lost_checkpoint(self._settings.checkpoint_path),
+        ).until_stopped(start=self._start, before_spark=self._follow_kafka)
 
-    def _follow_kafka(self, rebuild: bool) -> None:
+    def _is_to_begin_anew(self) -> bool:
+        halt = self._liveliness.halt
+        by_itself = self._settings.auto_rebuild and halt is not None and halt.reason == "checkpoint_unfit"
+        is_noted = rebuild_request(self._settings.checkpoint_path).exists()
+        return by_itself or self._begins_anew or is_noted or self._rebuilds.is_asked
+
+    def _is_released(self) -> bool:
+        """Whether a rebuild makes it worth starting again at once; none creates a topic."""
+        halt = self._liveliness.halt
+        return self._is_to_begin_anew() and halt is not None and halt.reason != "topic_missing"
+
+    def _follow_kafka(self) -> None:
         """Feed the metrics from before Spark starts: what waits is known even if no batch ever ends."""
-        processed = {} if rebuild else committed_offsets(self._settings.checkpoint_path)
+        processed = {} if self._is_to_begin_anew() else committed_offsets(self._settings.checkpoint_path)
         if processed is not None:
             self._lag.processed(processed)
-        KafkaFollower(self._settings, self._status, self._lag, self._stopping).start()
+        KafkaFollower(self._settings, self._status, self._lag, self._rebuilds, self._stopping).start()
 
-    def _start(self, spark: SparkSession, rebuild: bool) -> StreamingQuery:
-        if self._checkpoint_id is None:  # it is looked at until it was found fit once, for that may need Kafka
-            self._checkpoint_id = self._open_checkpoint(rebuild)
-        return stateful_query(spark, self._settings, self._cores, self._checkpoint_id).start()
+    def _start(self, spark: SparkSession) -> StreamingQuery:
+        checkpoint_id, processed = self._where_to_go_on()
+        in_bulk = records_in_bulk(self._settings, processed)
+        if in_bulk is not None:
+            self._liveliness.in_bulk()
+            logger.info("catching up, up to %d records of detections a batch", in_bulk)
+        return stateful_query(spark, self._settings, self._cores, checkpoint_id, in_bulk).start()
 
-    def _open_checkpoint(self, rebuild: bool) -> str:
+    def _where_to_go_on(self) -> tuple[str, Offsets]:
+        """Return the checkpoint's id, and up to which offsets it has read; a Halt says why nobody can go on from it."""
+        folder = self._settings.checkpoint_path
+        with KafkaReader(self._settings) as reader:
+            self._refuse_missing_topics(reader)
+            checkpoint_id = self._open_checkpoint(reader)
+            refuse_damaged_logs(folder)
+            processed = committed_offsets(folder) or {}
+            sources = [self._settings.topic(name) for name in SOURCE_TOPICS]
+            described = described_topics(self._settings.kafka_bootstrap, sources)
+            refuse_replaced_topics(folder, {name: str(described[name]["topic_id"]) for name in sources})
+            try:
+                refuse_lost_records(processed, reader.first_offsets(sources), reader.end_offsets(sources))
+            except ExpiredHalt as halt:
+                self._losses.tell(halt.expired)
+                raise
+        return checkpoint_id, processed
+
+    def _refuse_missing_topics(self, reader: KafkaReader) -> None:
+        names = [self._settings.topic(name) for name in (*SOURCE_TOPICS, *OUTPUT_TOPICS)]
+        missing = ", ".join(name for name in names if not reader.has(name))
+        if missing:
+            raise Halt("topic_missing", f"Kafka does not have the topics that fusion needs ({missing})")
+
+    def _open_checkpoint(self, reader: KafkaReader) -> str:
+        folder, rebuild = self._settings.checkpoint_path, self._is_to_begin_anew()
         if rebuild:
             retire_status(self._settings)
-        folder = self._settings.checkpoint_path
-        return open_checkpoint(folder, self._declared, rebuild=rebuild, has_matches=self._has_matches)
-
-    def _has_matches(self) -> bool:
-        with KafkaReader(self._settings) as reader:
-            return any(reader.end_offsets([self._settings.topic("matches")]).values())
-
-    def _refuse_unusable_state(self, error: Exception) -> None:
-        reason = unusable_state(error)
-        if reason is not None:
-            raise CheckpointError(f"the state in {self._settings.checkpoint_path} cannot be used: {reason}")
+            self._lag.unread()
+        matches = [self._settings.topic("matches")]
+        checkpoint_id = open_checkpoint(
+            folder, self._declared, rebuild=rebuild, has_matches=lambda: any(reader.end_offsets(matches).values())
+        )
+        if rebuild:
+            detections = [self._settings.topic("detections")]
+            self._rebuilds.begin(reader.first_offsets(detections), reader.end_offsets(detections))
+            logger.warning("the checkpoint was deleted: fusion begins anew from the topics")
+            self._liveliness.released()
+        self._begins_anew = False
+        rebuild_request(folder).unlink(missing_ok=True)
+        return checkpoint_id
 
 
 def stop_in_order(query: StreamingQuery, timeout_s: float) -> None:

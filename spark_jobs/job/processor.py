@@ -24,6 +24,7 @@ from spark_jobs.job.batch_parts import BatchParts, size_of
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.readings.sliding_queries import cheapest_by
 from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
+from spark_jobs.saving.state_format import reading
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
 """Columns of an input row: grouping key, role of the topic (detections, queries, deferrals), and the Kafka record."""
@@ -156,7 +157,9 @@ class FusionProcessor(StatefulProcessor):
         shard_keys: Sequence[int],
         topics: Mapping[str, str],
         look_ahead: Callable[[], ControlAhead] | None = None,
+        begin_parts: Callable[..., BatchParts] = BatchParts,
     ) -> None:
+        self._begin_parts = begin_parts
         self._cores = cores
         self._checkpoint_id = checkpoint_id
         self._shard_of_key = {key: shard for shard, key in enumerate(shard_keys)}
@@ -177,8 +180,8 @@ class FusionProcessor(StatefulProcessor):
         spare_the_cores_collection()
         number = self._shard_of_key[key[0]]
         shard, ahead = self._load(number), self._ahead()
-        parts, answers = BatchParts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
-        told: list[tuple[str, bytes | None, bytes]] = []
+        parts, answers = self._begin_parts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
+        statuses: list[OutputRecord] = []
         waiting = [*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]
         activations = [(self._topics[ACTIVATIONS], *each) for each in shard.pushed.records(number, waiting)]
         for part in parts.cut(waiting):
@@ -190,13 +193,13 @@ class FusionProcessor(StatefulProcessor):
             self._save_health(output.health)
             judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
             parts.took(part, len(output.matches), shard.template_pairs - judged_before)
-            answers, told = self._answers(output), [(self._topics["status"], *output.status)]
+            answers, statuses = self._answers(output), [output.status]
         shard.after_flood = parts.after_flood
         self._save_backlog(shard.backlog, parts.left)
         self._save_header(number, shard)
+        told = [*activations, *((self._topics["status"], *with_left(each, len(parts.left))) for each in statuses)]
         if parts.left:
             told.append((self._topics[DEFERRALS], *deferral_record(number, parts.left)))
-        told = [*activations, *told]
         yield pd.concat([answers, pd.DataFrame(told, columns=OUTPUT_COLUMNS)], ignore_index=True)
 
     def close(self) -> None:
@@ -223,14 +226,8 @@ class FusionProcessor(StatefulProcessor):
         return self._restored(number, header)
 
     def _restored(self, number: int, stored_header: bytes) -> LiveShard:
-        kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}, HEALTH: {}}
-        for (kind, position), (content,) in self._state.iterator():
-            kept.setdefault(kind, {})[position] = bytes(content)
-        version = stored_header[:_VERSION_BYTES]
-        pushed, header = PushedOffsets.split(stored_header[_VERSION_BYTES:])
-        core = self._cores.restore(number, header, kept[SLOT].values())
-        core.recall(kept[HEALTH])
-        return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
+        entries = {(kind, position): bytes(content) for (kind, position), (content,) in self._state.iterator()}
+        return restored_shard(self._cores, number, {**entries, HEADER: stored_header})
 
     def _save_slots(self, core: Core) -> None:
         for number in core.dropped_slots():
@@ -269,6 +266,20 @@ class FusionProcessor(StatefulProcessor):
         return pd.DataFrame(written, columns=OUTPUT_COLUMNS)
 
 
+def restored_shard(cores: CoreFactory, number: int, entries: Mapping[tuple[str, int], bytes]) -> LiveShard:
+    """Return the shard whose state these entries are, by kind and position; StateError if they are unusable."""
+    kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}, HEALTH: {}}
+    for (kind, position), content in entries.items():
+        kept.setdefault(kind, {})[position] = content
+    stored = entries[HEADER]
+    version = stored[:_VERSION_BYTES]
+    with reading("the state"):
+        pushed, header = PushedOffsets.split(stored[_VERSION_BYTES:])
+        core = cores.restore(number, header, kept[SLOT].values())
+        core.recall(kept[HEALTH])
+        return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
+
+
 class _TemplatePairs(Struct):
     misses: int = 0
 
@@ -286,6 +297,13 @@ def deferral_record(shard: int, left: Sequence[InputRecord]) -> OutputRecord:
     """Return the record that says how much a batch of a shard has left."""
     content = {"v": 1, "shard": shard, "records": len(left), "bytes": size_of(left)}
     return OutputRecord(f"shard-{shard}".encode(), encode(content))
+
+
+def with_left(status: OutputRecord, records: int) -> OutputRecord:
+    """Return a core's status that tells, too, how many records of detections wait in the shard's state."""
+    if not records:
+        return status
+    return status._replace(value=encode({**decode(status.value), "left": records}))
 
 
 def _records(chunk: pd.DataFrame) -> Iterator[InputRecord]:

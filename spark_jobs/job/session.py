@@ -43,17 +43,33 @@ FIXED_PROPERTIES = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # A batch without new records would only repeat the last one's work.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A query that finds nothing new says that it is alive; the default of 10 s would look like a hang.
+    "spark.sql.streaming.noDataProgressEventInterval": "2000",
     # What a batch left behind is kept for a restart and for inspection, not for the default's 100 batches.
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.session.timeZone": "UTC",
-    # On a cluster: wait for every core before the first batch, which decides where each shard stays; and one core for
-    # each executor, so that its only Python worker keeps its shard's core in memory.
-    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-    "spark.executor.cores": "1",
     # The interface listens on every address; metrics are served by the job itself.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
+}
+
+CLUSTER_PROPERTIES = {
+    # Wait for every core before the first batch, so that each executor gets a shard.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    # One core for each executor, so that its only Python worker keeps its shard's core in memory.
+    "spark.executor.cores": "1",
+    # A shard stays where it was, but it does not wait for that executor while another one is free. By default it would
+    # wait for 3 s in every batch: the shards of a lost worker would crowd on the others for ever, and the executors of
+    # the worker that replaces it would have nothing to do.
+    "spark.locality.wait": "0s",
+    # What runs on a worker that is told to leave is finished, and nothing more is begun there.
+    "spark.decommission.enabled": "true",
+    # A machine that falls silent is given up before alerting says that the line has stalled (75 s). The defaults look
+    # once a minute for an executor that has been silent for two.
+    "spark.network.timeout": "30s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "5s",
 }
 
 # One partition of the shuffle for each shard of fusion: a state store each, and no empty tasks.
@@ -123,6 +139,7 @@ def spark_properties(settings: SessionSettings) -> dict[str, str]:
     tasks = {} if settings.tasks is None else dict.fromkeys(PROPERTIES_OF_TASKS, str(settings.tasks))
     return {
         **FIXED_PROPERTIES,
+        **(CLUSTER_PROPERTIES if settings.on_cluster else {}),
         **tasks,
         "spark.sql.streaming.stopTimeout": f"{round(settings.stop_timeout_s * 1_000)}ms",
         "spark.driver.host": settings.driver_host,
@@ -147,7 +164,7 @@ def local_files(settings: SessionSettings) -> dict[str, str]:
     beginning. The workers of a cluster have no such path, so there is none of it on a cluster.
     """
     jars = sorted(settings.jars_path.absolute().glob("hadoop-bare-naked-local-fs-*.jar"))
-    if not jars or not (settings.master or "").startswith("local"):
+    if not jars or settings.on_cluster:
         return {}
     return {
         "spark.driver.extraClassPath": str(jars[-1]),

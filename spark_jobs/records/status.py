@@ -1,6 +1,8 @@
 """Totals: what the core has counted since the shard began, and the status record that tells it."""
 
-from msgspec import UNSET, Struct, UnsetType, json
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType, json
 
 from spark_jobs.records.kafka_records import OutputRecord
 
@@ -43,11 +45,16 @@ class Suspension(Struct, frozen=True):
     id: str | None = None
 
 
+#: How many of something: metrics show it, and alerting stores it.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class QueryWork(Struct):
     """What a query has cost the process at work: seconds by the clock, and candidates. A restart begins anew."""
 
     seconds: float = 0.0
-    candidates: int = 0
+    candidates: Count = 0
 
 
 class QueryStatus(Struct):
@@ -96,6 +103,7 @@ class StatusRecord(Struct, kw_only=True):
     rates_hz: RatesByArea  # of the process at work
     template_pairs: PairCounts
     watermark_us: WatermarkRange
+    area_watermarks_us: dict[str, int]  # of the areas from which frames came last
     control_offset: int | None
 
     def to_record(self) -> OutputRecord:

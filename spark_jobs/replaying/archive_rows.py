@@ -18,7 +18,7 @@ from coincide import Histogram
 from coincide.arrays.kinds import BoolArray, IndexArray
 from coincide.chunks.key_ranges import Key, KeyRange, RowGroup, key_ranges
 from spark_jobs.archiving.file_names import FileName, batch_file
-from spark_jobs.archiving.folders import DAY_US, Archive, counting_files, is_archive
+from spark_jobs.archiving.folders import Archive, is_archive
 from spark_jobs.archiving.frame_rows import ROW_SCHEMA, FrameRows
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.request import RunError
@@ -72,14 +72,14 @@ class HashRows:
 
     def cut(self, reach_of: ReachOf, chunk_rows: int, *, looks_back: bool) -> list[KeyRange]:
         """Cut them into chunks, each of which sees as far beyond its ends as its matches may reach."""
-        return _in_spite_of_merging(lambda: self._cut(reach_of, chunk_rows, looks_back))
+        return in_spite_of_merging(lambda: self._cut(reach_of, chunk_rows, looks_back))
 
     def read(self, keys: KeyRange) -> RowChunk:
         """Read a chunk; where a merged file has taken the place of others since, its rows are found again."""
         try:
             return self._chunk(keys)
         except FileNotFoundError:
-            return _in_spite_of_merging(lambda: self._chunk(self._placed_again(keys)))
+            return in_spite_of_merging(lambda: self._chunk(self._placed_again(keys)))
 
     def _cut(self, reach_of: ReachOf, chunk_rows: int, looks_back: bool) -> list[KeyRange]:
         if not is_archive(self.archive.path):
@@ -92,12 +92,12 @@ class HashRows:
 
     def _groups(self) -> list[list[RowGroup]]:
         """Return the row groups of each file that counts, as far as they may have rows of the range."""
-        files = (self.archive.folder(day, self.area_hash) / file.name for day, file in self._counting())
+        files = (self.archive.folder(day, self.area_hash) / file.name for day, file in self._counting)
         return [[*_row_groups(file, self.wanted)] for file in files]
 
+    @property
     def _counting(self) -> Iterator[tuple[int, FileName]]:
-        for day in range(self.wanted.from_us // DAY_US, (self.wanted.to_us - 1) // DAY_US + 1):
-            yield from ((day, file) for file in counting_files(self.archive.folder(day, self.area_hash)))
+        return self.archive.counting(self.area_hash, self.wanted.from_us, self.wanted.to_us)
 
     def _placed_again(self, keys: KeyRange) -> KeyRange:
         groups = chain.from_iterable(self._groups())
@@ -160,7 +160,7 @@ def _write(archive: Archive, frames: FrameRows, wanted: Wanted, written: int) ->
     archive.write(rows.filter(wanted.mask(rows)), batch_file(written, 0, 0))
 
 
-def _in_spite_of_merging(read: Callable[[], T]) -> T:
+def in_spite_of_merging(read: Callable[[], T]) -> T:
     """Read, and begin again where files that it has found are merged before it opens them."""
     for _ in range(TRIES - 1):
         with suppress(FileNotFoundError):

@@ -8,23 +8,22 @@ nothing before it was still needed.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
-from msgspec import MsgspecError, json
+from msgspec import Raw, Struct, json
 
 from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
+from services.common.instants import Microseconds
 from services.common.settings import Streams
 from services.common.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.job.activations import ActivationRecord
+from spark_jobs.job.activations import is_change
 from spark_jobs.records.kafka_records import InputRecord, Output
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord, TopicRecords, opened_topic
+from spark_jobs.rows.fields import UNREADABLE
 from spark_jobs.settings import HistorySettings
-
-_activation_decoder = json.Decoder(ActivationRecord)
 
 
 @dataclass(frozen=True)
@@ -93,19 +92,18 @@ def read_history(id_: str, queries: TopicRecords, activations: TopicRecords) -> 
     values = {each.offset: (each.key, each.value) for each in queries.all(_go_on) if _is_of(own, each)}
     told: dict[int, dict[int, int]] = {}
     for each in activations.all(_go_on):
-        if _is_of(own, each):
-            activation = _activation_decoder.decode(each.value or b"")
-            values[activation.control_offset] = each.key, bytes(activation.change)
-            offsets = told.setdefault(activation.control_offset, {})
-            offsets |= {int(number): offset for number, offset in activation.offsets.items()}
+        activation = _activation_in(each) if _is_of(own, each) else None
+        if activation is not None:
+            values.setdefault(activation.control_offset, (each.key, bytes(activation.change)))
+            told.setdefault(activation.control_offset, {}).update(activation.offsets)
     changes = [(InputRecord("queries", 0, offset, *values[offset]), told.get(offset)) for offset in sorted(values)]
     contents = [_content(record) for record, _ in changes]
-    documents = [content["query"] for content in contents if "query" in content]
-    if not documents:
-        return None
-    times_us = [int(content.get("changed_at_us") or 0) for content in contents]
-    placed = [(record, us, offsets) for (record, offsets), us in zip(changes, times_us, strict=True)]
-    return VersionedQuery(_query_of(documents[-1]), placed)
+    query = _newest([bytes(content.query) for content in contents])
+    placed = [
+        (record, content.changed_at_us or 0, offsets)
+        for (record, offsets), content in zip(changes, contents, strict=True)
+    ]
+    return None if query is None else VersionedQuery(query, placed)
 
 
 def _is_of(own: bytes, record: TopicRecord) -> bool:
@@ -135,18 +133,56 @@ def query_history(id_: str, settings: HistorySettings) -> VersionedQuery | None:
         return read_history(id_, queries, activations)
 
 
-def _content(record: InputRecord) -> dict[str, Any]:
-    try:
-        return json.decode(record.value or b"{}", type=dict[str, Any])
-    except MsgspecError:
-        return {}
+class _Activation(Struct):
+    """What of an `ActivationRecord` is needed."""
+
+    control_offset: int
+    offsets: dict[int, int]
+    change: Raw
 
 
-def _query_of(document: Any) -> AnyQuery:
+class _Content(Struct):
+    """What of a change is needed: when it was made, and of a query the document."""
+
+    changed_at_us: Microseconds | None = None
+    query: Raw = Raw()
+
+
+_activation_decoder = json.Decoder(_Activation)
+_content_decoder = json.Decoder(_Content)
+
+
+def _activation_in(record: TopicRecord) -> _Activation | None:
+    """Return what a record of the activations says; None where that is nothing."""
     try:
-        return query_from_json(document)
-    except QueryError as error:
-        raise RunError(f"the query cannot be read: {error}") from None
+        told = _activation_decoder.decode(record.value or b"")
+    except UNREADABLE:
+        return None
+    change = InputRecord("queries", 0, told.control_offset, record.key, bytes(told.change))
+    return told if is_change(change) else None
+
+
+def _content(record: InputRecord) -> _Content:
+    try:
+        return _content_decoder.decode(record.value or b"{}")
+    except UNREADABLE:
+        return _Content()
+
+
+def _newest(documents: Sequence[bytes]) -> AnyQuery | None:
+    """Return the newest query that can be read, as the live job does; None if there is no document.
+
+    A RunError says why none of them can be read.
+    """
+    fault: Exception | None = None
+    for document in filter(None, reversed(documents)):
+        try:
+            return query_from_json(json.decode(document))
+        except (QueryError, *UNREADABLE) as error:
+            fault = fault or error
+    if fault is not None:
+        raise RunError(f"the query cannot be read: {fault}")
+    return None
 
 
 def _go_on() -> None:

@@ -1,16 +1,21 @@
-"""RunRequest: which query is asked of which part of the past."""
+"""What is asked of a part of the past: a query (`RunRequest`), or what its detections teach (`LearningRequest`)."""
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+import re
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from typing import Any, ClassVar, Literal
 
-from coincide.errors import QueryError
+from coincide import Window
+from coincide.errors import QueryError, WindowError
 from coincide.queries import AnyQuery, ReadingsQuery, query_from_json
 from services.common.content_ids import content_id
 
 RunSource = Literal["archive", "topic"]
 SOURCES: tuple[RunSource, ...] = ("archive", "topic")
 LONGEST_RANGE_S = 366 * 86_400.0
+MOST_BUCKETS, MOST_STREAMS = 64, 100
+USUAL_ERROR_S = 60.0
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class RunError(Exception):
@@ -36,10 +41,7 @@ class RunRequest:
     follows_changes: bool = False  # as_live: each version counts where it took effect; else the query all the time
 
     def __post_init__(self) -> None:
-        if not self.from_us < self.to_us:
-            raise RunError(f"from {shown_time(self.from_us)} is not before to {shown_time(self.to_us)}")
-        if self.to_us - self.from_us > LONGEST_RANGE_S * 1e6:
-            raise RunError(f"the range is longer than {LONGEST_RANGE_S / 86_400:g} days")
+        _check_range(self.from_us, self.to_us)
         if self.source not in SOURCES:
             raise RunError(f"source is {self.source!r}: one of {', '.join(SOURCES)}")
         if self.as_live and self.source == "archive":
@@ -84,6 +86,95 @@ class RunRequest:
             raise RunError(f"the request cannot be read: {error}") from None
 
 
+@dataclass(frozen=True)
+class LearningRequest:
+    """Templates that the archive's detections in [from_us, to_us) teach, of an area or of all.
+
+    Errors from `lo_s` to `hi_s` are looked for, true minus reported time: against a stream that is right, or against
+    what the other sensors of an area say together.
+    """
+
+    from_us: int
+    to_us: int
+    lo_s: float = -USUAL_ERROR_S
+    hi_s: float = USUAL_ERROR_S
+    reference_stream: str | None = None  # None: what the others say together
+    area: str | None = None
+    streams: tuple[str, ...] | None = None  # that are learnt; None: all
+    buckets: int = 8
+
+    keeps_matches: ClassVar[bool] = True  # it waits behind runs that count only
+    source: ClassVar[RunSource] = "archive"
+
+    def __post_init__(self) -> None:
+        _check_range(self.from_us, self.to_us)
+        _ = self.within, self.days
+        if not 1 <= self.buckets <= MOST_BUCKETS:
+            raise RunError(f"buckets is {self.buckets}: 1 to {MOST_BUCKETS}")
+        if self.streams is not None and not 1 <= len(self.streams) <= MOST_STREAMS:
+            raise RunError(f"streams has {len(self.streams)} names: 1 to {MOST_STREAMS}, or leave it out for all")
+        if self.reference_stream is not None and self.reference_stream in (self.streams or ()):
+            raise RunError(f"streams has {self.reference_stream!r}, the reference_stream: it is taken to be right")
+
+    @property
+    def within(self) -> Window:
+        """Where errors are looked for."""
+        try:
+            return Window(lo_s=self.lo_s, hi_s=self.hi_s)
+        except WindowError as error:
+            raise RunError(f"within: {error}") from None
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """The first and the last day of the range, in UTC."""
+        try:
+            first, last = (datetime.fromtimestamp(us // 1_000_000, UTC) for us in (self.from_us, self.to_us - 1))
+        except (OverflowError, ValueError, OSError):
+            raise RunError(f"no calendar has the time {self.from_us} or {self.to_us}") from None
+        return first.date(), last.date()
+
+    def learns(self, stream: str) -> bool:
+        """Whether templates of a stream are wanted."""
+        return stream != self.reference_stream and (self.streams is None or stream in self.streams)
+
+    @property
+    def id(self) -> str:
+        """The run's id, made from what is asked."""
+        return content_id("r", {"learning": self.to_json()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the request as JSON."""
+        return {**asdict(self), "streams": None if self.streams is None else list(self.streams)}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> "LearningRequest":
+        """Read a request; RunError says what is wrong with it."""
+        try:
+            return cls(**{**fields, "streams": None if fields["streams"] is None else tuple(fields["streams"])})
+        except (KeyError, TypeError) as error:
+            raise RunError(f"the request cannot be read: {error}") from None
+
+
+AnyRequest = RunRequest | LearningRequest
+
+
+def request_in(fields: Any) -> AnyRequest:
+    """Read what `to_json` of either wrote; RunError says what is wrong with it."""
+    return RunRequest.from_json(fields) if asks_query(fields) else LearningRequest.from_json(fields)
+
+
+def asks_query(fields: Any) -> bool:
+    """Whether it was a `RunRequest` that `to_json` wrote."""
+    return isinstance(fields, dict) and "query" in fields
+
+
+def _check_range(from_us: int, to_us: int) -> None:
+    if not from_us < to_us:
+        raise RunError(f"from {shown_time(from_us)} is not before to {shown_time(to_us)}")
+    if to_us - from_us > LONGEST_RANGE_S * 1e6:
+        raise RunError(f"the range is longer than {LONGEST_RANGE_S / 86_400:g} days")
+
+
 def parsed_time(text: str) -> int:
     """Return microseconds of an RFC 3339 time with its offset, or of whole microseconds.
 
@@ -92,12 +183,12 @@ def parsed_time(text: str) -> int:
     >>> parsed_time("1987-02-23T07:35:35Z"), parsed_time("1760000000000000")
     (541064135000000, 1760000000000000)
     """
-    if text.lstrip("-").isdigit():
+    if _WHOLE.fullmatch(text):
         return int(text)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise RunError(f"{text!r} is no time: RFC 3339, such as 2026-11-22T09:30:00Z, or microseconds") from None
+        raise RunError(f"{text[:80]!r} is no time: RFC 3339, such as 2026-11-22T09:30:00Z, or microseconds") from None
     if time.tzinfo is None:
         raise RunError(f"{text!r} has no offset: write 2026-11-22T09:30:00Z or ...+01:00")
     seconds = time.replace(microsecond=0).timestamp()

@@ -12,9 +12,11 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from spark_jobs.replaying.request import RunError, RunRequest
+from services.common.instants import system_clock_us
+from spark_jobs.replaying.request import AnyRequest, RunError
 
-MATCHES, EPISODES, SUMMARY = "matches.ndjson", "episodes.ndjson", "summary.json"
+MATCHES, EPISODES, TEMPLATES = "matches.ndjson", "episodes.ndjson", "templates.ndjson"
+SUMMARY = "summary.json"
 
 
 class ComparedMember(Struct):
@@ -36,7 +38,7 @@ class ComparedMatch(Struct):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a run: `summary.json`, `matches.ndjson`, and `episodes.ndjson` where there are any."""
+    """The folder of a run: `summary.json`, and what it found: matches, episodes or templates."""
 
     path: Path
 
@@ -86,13 +88,14 @@ class Reporter:
     """Says how far a run has come, at most once a second, and ends it where somebody wants that."""
 
     folder: RunFolder
-    request: RunRequest
+    request: AnyRequest
     is_cancelled: Callable[[], bool]
     show: Callable[[float], None] = lambda _share: None
     every_s: float = 1.0
+    archive_state: str | None = None  # of the range, when the run began
 
     def __post_init__(self) -> None:
-        self._started_us, self._told_s = time.time_ns() // 1_000, -float("inf")
+        self._started_us, self._told_s = system_clock_us(), -float("inf")
 
     def progress(self, share: float) -> None:
         """Take note of the share that is done; CancelledError if nobody wants the rest."""
@@ -110,8 +113,9 @@ class Reporter:
             "run": self.request.id,
             "state": state,
             "started_at_us": self._started_us,
-            "told_at_us": time.time_ns() // 1_000,
+            "told_at_us": system_clock_us(),
             "request": self.request.to_json(),
+            **({"archive_state": self.archive_state} if self.archive_state else {}),
             **figures,
         }
         self.folder.tell(summary)

@@ -111,7 +111,7 @@ class Areas:
         self.times = AreaTimes()
         self.clocks: dict[int, PartitionClock] = {}
         self.floors_us: dict[int, Int64Array] = {}  # see `OnTime`: by stream code, then by area code
-        self._changed: dict[str, None] = {}
+        self._changed: set[str] = set()
         self._forgotten: set[str] = set()
         self._codes: Codes[str] = Codes()
         self._sensor_codes: Codes[tuple[str, str]] = Codes()  # by names of area and sensor
@@ -129,17 +129,17 @@ class Areas:
         code = self._codes.get(name)
         return None if code is None else self._areas[code]
 
-    def changes(self) -> tuple[list[str], set[str]]:
+    def changes(self) -> tuple[set[str], set[str]]:
         """Return the areas that frames have come from since the last call, and those forgotten since, by name."""
-        changed = [name for name in self._changed if name not in self._forgotten]
-        forgotten, self._changed, self._forgotten = self._forgotten, {}, set()
+        changed, forgotten = self._changed - self._forgotten, self._forgotten
+        self._changed, self._forgotten = set(), set()
         return changed, forgotten
 
     def note_frame(self, area: Area, partition: int, received_at_us: int, listened_us: int) -> None:
         """Note that a frame came from the area, and what its partition's clock had listened to."""
         last_us = max(int(self.times.last_received_us[area.code]), received_at_us)
         self.times.put(area.code, partition, last_us, listened_us)
-        self._changed[area.name] = None
+        self._changed.add(area.name)
 
     def area(self, name: str, next_seq: int) -> Area:
         """Return the area of that name; one not known yet counts from `next_seq` on."""
@@ -169,6 +169,14 @@ class Areas:
         """Return the sensor that has the code."""
         return self._sensors[code]
 
+    def latest(self, most: int) -> list[Area]:
+        """Return the areas from which frames came last, at most so many."""
+        heard_us = self.times.last_received_us
+        known = np.flatnonzero((self.times.partition != NOWHERE) & (heard_us > BEFORE_ALL_US))
+        if len(known) > most:
+            known = known[np.argpartition(heard_us[known], -most)[-most:]]
+        return [self._areas[code] for code in known.tolist()]
+
     def idle(self, longer_than_us: int) -> list[Area]:
         """Areas whose last frame came so long before the last record of their partition (another may be far ahead)."""
         heard_us = self.times.of_partitions({number: clock.heard_us for number, clock in self.clocks.items()})
@@ -187,7 +195,7 @@ class Areas:
     def hold(self, stream: int, since_us: Int64Array) -> None:
         """Let nothing that lies before `since_us`, by area code, be on time on a stream, whatever its delay will be."""
         self.floors_us = {**self.floors_us, stream: since_us}
-        self._changed |= {area.name: None for area in self}
+        self._changed.update(area.name for area in self)
 
     def let_go(self, stream: int) -> None:
         """Take back what `hold` did to a stream."""

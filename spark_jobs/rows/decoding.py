@@ -7,11 +7,12 @@ import numpy as np
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, ValidationError, json, structs
 
 from coincide.arrays.kinds import CodeArray, Int64Array
+from services.common.instants import Microseconds
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 from spark_jobs.rows.attributes import NO_ATTRIBUTES, are_usable
 from spark_jobs.rows.elements import Element, refused_row
-from spark_jobs.rows.fields import UNREADABLE, FrameError, Microseconds, Name, shown
+from spark_jobs.rows.fields import UNREADABLE, FrameError, Name, shown
 from spark_jobs.rows.stamps import NO_STAMP, StampTable, StampTables
 
 VERSION = 2

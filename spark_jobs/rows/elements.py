@@ -5,10 +5,11 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta, Raw, json
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
+from services.common.instants import Microseconds
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import LONGEST_RECORD_TEXT, Refusal
 from spark_jobs.rows.attributes import NO_ATTRIBUTES
-from spark_jobs.rows.fields import LONGEST_NAME, NULL, UNREADABLE, Microseconds, Name, shown
+from spark_jobs.rows.fields import LONGEST_NAME, NULL, UNREADABLE, Name, shown
 from spark_jobs.rows.stamps import Stamp
 
 A_TIME = f"a whole number from {EARLIEST_TIME_US} to {LATEST_TIME_US}"

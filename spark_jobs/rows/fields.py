@@ -1,15 +1,12 @@
-"""Fields of records: what a name and a time may be, what an unreadable one raises, and how a letter shows it."""
+"""Fields of records: what a name may be, what an unreadable one raises, and how a letter shows it."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Raw
 
-from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
-
 LONGEST_NAME = 200
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
-Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 NULL = Raw(b"null")

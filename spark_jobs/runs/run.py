@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,16 +47,11 @@ class Run:
 
     def execute(self) -> dict[str, Any]:
         """Do it, and return the summary, which says how it ended; RunError if it cannot be done."""
-        try:
-            self.reporter.progress(0.0)
-            self._refuse_undeclared()
-            figures = self._as_live() if self.request.as_live else self._complete().figures()
-            return self.reporter.tell("done", progress=1.0, **figures)
-        except CancelledError:
-            return self.reporter.tell("cancelled")
-        except (RunError, KafkaError, CoincideError, SettingsError) as error:
-            self.reporter.tell("failed", error=str(error))
-            raise RunError(str(error)) from error
+        return told_to_the_end(self._figures, self.reporter)
+
+    def _figures(self) -> dict[str, Any]:
+        self._refuse_undeclared()
+        return self._as_live() if self.request.as_live else self._complete().figures()
 
     def _refuse_undeclared(self) -> None:
         for stream in self.request.query.streams:
@@ -136,6 +131,18 @@ class Run:
         if query.at_least is not None:  # with another threshold other sets are the largest
             return {**told, "curve": figures.curve([own]), "curve_of": "the query's own threshold alone"}
         return {**told, "curve": figures.curve(thresholds_from(own, own).tolist())}
+
+
+def told_to_the_end(figures: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
+    """Work figures out, and return the summary, which says how that ended; RunError if it cannot be done."""
+    try:
+        reporter.progress(0.0)
+        return reporter.tell("done", progress=1.0, **figures())
+    except CancelledError:
+        return reporter.tell("cancelled")
+    except (RunError, KafkaError, CoincideError, SettingsError) as error:
+        reporter.tell("failed", error=str(error))
+        raise RunError(str(error)) from error
 
 
 class _LiveFigures:

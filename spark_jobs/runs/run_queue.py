@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from services.common.instants import Clock, system_clock_us
-from spark_jobs.replaying.request import RunError, RunRequest
+from spark_jobs.replaying.request import AnyRequest, RunError, request_in
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,9 @@ FRESH_US = 60_000_000  # so long an answer over a range that is not settled serv
 UNFINISHED = ("queued", "running")
 STATES = (*UNFINISHED, "done", "cancelled", "failed")
 
-Execute = Callable[[RunRequest, Reporter], object]
+Execute = Callable[[AnyRequest, Reporter], object]
+ArchiveState = Callable[[AnyRequest], str | None]
+"""A name for what the archive has of a request's range; None where the run does not read it."""
 
 
 class QueueFullError(Exception):
@@ -47,10 +49,18 @@ class RunQueue:
     were not done when the process ended are done by the next one. Safe for many threads.
     """
 
-    def __init__(self, path: Path, execute: Execute, kept: Kept, clock_us: Clock = system_clock_us) -> None:
+    def __init__(
+        self,
+        path: Path,
+        execute: Execute,
+        kept: Kept,
+        archive_state: ArchiveState = lambda _request: None,
+        clock_us: Clock = system_clock_us,
+    ) -> None:
         self._path, self._execute, self._kept, self._clock_us = path, execute, kept, clock_us
+        self._archive_state = archive_state
         self._lock = threading.Condition()
-        self._waiting: dict[str, RunRequest] = {}
+        self._waiting: dict[str, AnyRequest] = {}
         self._cancelled: set[str] = set()
         self._at_work: str | None = None
         self._stopping = False
@@ -62,25 +72,27 @@ class RunQueue:
             if summary["state"] in UNFINISHED:
                 for left in self.folder(summary["run"]).path.glob(".*/"):  # by a process that was killed
                     shutil.rmtree(left, ignore_errors=True)
-                self._waiting[summary["run"]] = RunRequest.from_json(summary["request"])
+                self._waiting[summary["run"]] = request_in(summary["request"])
         self._thread.start()
 
-    def stop(self, timeout_s: float) -> None:
-        """End the run at work; it stays unfinished, for the next process."""
+    def stop(self, timeout_s: float) -> bool:
+        """End the run at work, and return whether it ended in time; it stays unfinished, for the next process."""
         with self._lock:
             self._stopping = True
             self._lock.notify_all()
         self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
-    def submit(self, request: RunRequest) -> tuple[dict[str, Any], bool]:
+    def submit(self, request: AnyRequest) -> tuple[dict[str, Any], bool]:
         """Return what is known of the run, and whether it is new.
 
-        One that failed or was cancelled is done again. So is one that began less than `SETTLED_US` after its range,
-        once its answer is no longer fresh.
+        One that failed or was cancelled is done again. So is one whose answer is no longer fresh, and may have become
+        another: the archive has more of its range by now, or the run read the topic and began less than `SETTLED_US`
+        after its range.
         """
         with self._lock:
             known = self.summary(request.id)
-            if known is not None and (known["state"] in UNFINISHED or self._still_serves(known)):
+            if known is not None and (known["state"] in UNFINISHED or self._still_serves(request, known)):
                 return known, False
             if len(self._waiting) >= MOST_WAITING:
                 raise QueueFullError(f"{MOST_WAITING} runs wait already")
@@ -89,11 +101,16 @@ class RunQueue:
             self._lock.notify_all()
             return self._with_ahead(summary), True
 
-    def _still_serves(self, summary: Mapping[str, Any]) -> bool:
+    def _still_serves(self, request: AnyRequest, summary: Mapping[str, Any]) -> bool:
         """Whether the answer is the one that the same request would get now, or would have got a moment ago."""
-        since_us = summary["request"]["to_us"] + SETTLED_US
-        is_fresh = self._clock_us() - summary["told_at_us"] < FRESH_US
-        return bool(summary["state"] == "done" and (summary["started_at_us"] >= since_us or is_fresh))
+        if summary["state"] != "done":
+            return False
+        if self._clock_us() - summary["told_at_us"] < FRESH_US:
+            return True
+        state = self._archive_state(request)
+        if state is None:
+            return bool(summary["started_at_us"] >= request.to_us + SETTLED_US)
+        return bool(summary.get("archive_state") == state)
 
     def folder(self, run: str) -> RunFolder:
         """Return the folder of a run."""
@@ -152,8 +169,9 @@ class RunQueue:
                 if not self._stopping:
                     self._forget_oldest()
 
-    def _do(self, request: RunRequest) -> None:
+    def _do(self, request: AnyRequest) -> None:
         reporter = Reporter(self.folder(request.id), request, lambda: request.id in self._cancelled or self._stopping)
+        reporter.archive_state = self._archive_state(request)
         try:
             self._execute(request, reporter)
         except RunError as error:

@@ -1,4 +1,4 @@
-"""RunServer: runs over HTTP: ask, look, read the matches, compare, delete."""
+"""RunServer: runs over HTTP: ask, look, read the matches or templates, compare, delete."""
 
 from __future__ import annotations
 
@@ -15,20 +15,32 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from coincide.queries import AnyQuery
-from services.common.access.component_access import ComponentAccess
-from services.common.problem_document import MEDIA_TYPE, problem_document
+from services.common.access.caller import REASON_HEADER, Caller, ReasonError
+from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.settings import ComponentSettings
 from spark_jobs.job.http_server import GuardedHandler, GuardedServer
-from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
-from spark_jobs.replaying.run_folder import EPISODES, MATCHES
+from spark_jobs.replaying.request import (
+    LearningRequest,
+    RunError,
+    RunRequest,
+    RunSource,
+    asks_query,
+    parsed_time,
+)
+from spark_jobs.replaying.run_folder import EPISODES, MATCHES, TEMPLATES
 from spark_jobs.runs.run_queue import QueueFullError, RunQueue
 
 LONGEST_BODY = 65_536
-RUN = re.compile(r"/v1/history-runs/(r-[0-9a-f]{32})(?:/(matches|episodes|curve|compare))?")
+RUN = re.compile(r"/v1/(history|learning)-runs/(r-[0-9a-f]{32})(?:/([a-z]+))?")
+PARTS = {"history": ("matches", "episodes", "curve", "compare"), "learning": ("templates",)}
+PATHS = tuple(f"/v1/{kind}-runs" for kind in PARTS)
 WHAT_IF = re.compile(r"/v1/queries/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/what-if")
-FILES = {"matches": MATCHES, "episodes": EPISODES}
+FILES = {"matches": MATCHES, "episodes": EPISODES, "templates": TEMPLATES}
 KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "warm_up_s": float | int}
 FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
+LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
+LONGEST_NAME = 128
 
 
 class ProblemError(Exception):
@@ -55,6 +67,7 @@ class RunServer(GuardedServer):
     def __init__(self, settings: ComponentSettings, access: ComponentAccess, service: RunService) -> None:
         super().__init__(settings, access, _Handler)
         self.service = service
+        export_readiness(service.registry, lambda: True)
 
 
 class _Handler(GuardedHandler):
@@ -76,8 +89,9 @@ class _Handler(GuardedHandler):
             self._answer(HTTPStatus.OK, {"status": "ready"})
         elif url.path == "/metrics":
             self._send(HTTPStatus.OK, generate_latest(self.server.service.registry), CONTENT_TYPE_LATEST)
-        elif url.path == "/v1/history-runs":
-            self._answer(HTTPStatus.OK, {"items": list(queue.summaries())})
+        elif url.path in PATHS:
+            runs = [said for said in queue.summaries() if url.path == f"/v1/{_kind(said)}-runs"]
+            self._answer(HTTPStatus.OK, {"items": runs})
         elif matched := WHAT_IF.fullmatch(url.path):
             asked = dict(parse_qsl(url.query))
             numbers = {name: _number(name, asked.pop(name)) for name in ("min_threshold",) if name in asked}
@@ -95,32 +109,58 @@ class _Handler(GuardedHandler):
                 self._answer(HTTPStatus.OK, queue.summary(run) or {})
 
     def _post(self) -> None:
-        if urlsplit(self.path).path != "/v1/history-runs":
-            raise ProblemError(HTTPStatus.NOT_FOUND, "POST is for /v1/history-runs")
+        path = urlsplit(self.path).path
+        if path not in PATHS:
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"POST is for {' and '.join(PATHS)}")
         if self.headers.get_content_type() != "application/json":  # no page of another origin can send that unasked
             raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
-        self._submitted(self._body())
+        fields = self._body()
+        if path == "/v1/history-runs":
+            self._submitted(fields)
+        else:
+            _refuse_unknown(fields, LEARNING_FIELDS)
+            self._learning(read_learning(fields))
 
     def _delete(self) -> None:
         run, part = self._run()
         if part is not None:
             raise ProblemError(HTTPStatus.METHOD_NOT_ALLOWED, f"{part} cannot be deleted: delete the run")
-        self.server.service.queue.delete(run)
+        queue, author = self.server.service.queue, self._author()
+        said = queue.summary(run) or {}
+        queue.delete(run)
+        if said and _kind(said) == "learning":
+            self.server.access.audit.note(author, "learning_run.deleted", run, said["request"], None)
         self._send(HTTPStatus.NO_CONTENT, b"")
 
     def _submitted(self, fields: Mapping[str, Any]) -> None:
-        unknown = sorted(set(fields) - set(FIELDS))
-        if unknown:
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{unknown[0]}: unknown; known are {', '.join(FIELDS)}")
+        _refuse_unknown(fields, FIELDS)
         summary, _ = self.server.service.queue.submit(self.server.service.request_of(fields))
+        self._told(summary)
+
+    def _learning(self, request: LearningRequest) -> None:
+        """Learn, and tell the audit trail who wants that: it ends with proposals."""
+        author = self._author()
+        summary, is_new = self.server.service.queue.submit(request)
+        if is_new:
+            self.server.access.audit.note(author, "learning_run.asked", request.id, None, summary["request"])
+        self._told(summary)
+
+    def _author(self) -> Caller:
+        try:
+            return self.caller.because(self.headers.get(REASON_HEADER))
+        except ReasonError as error:
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
+
+    def _told(self, summary: Mapping[str, Any]) -> None:
         self._answer(HTTPStatus.OK if summary["state"] == "done" else HTTPStatus.ACCEPTED, summary)
 
     def _run(self) -> tuple[str, str | None]:
         """Return the run that the path names, and which part of it."""
         matched = RUN.fullmatch(urlsplit(self.path).path)
-        if matched is None or self.server.service.queue.summary(matched[1]) is None:
+        said = None if matched is None else self.server.service.queue.summary(matched[2])
+        if matched is None or said is None or matched[1] != _kind(said) or matched[3] not in (None, *PARTS[matched[1]]):
             raise ProblemError(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:200]}")
-        return matched[1], matched[2]
+        return matched[2], matched[3]
 
     def _body(self) -> Mapping[str, Any]:
         length = self.headers.get("Content-Length", "")
@@ -188,6 +228,62 @@ def read_request(fields: Mapping[str, Any], query_of: Callable[[Any], AnyQuery],
     from_us, to_us = (parsed_time(str(fields[name])) for name in ("from", "to"))
     asked = query_of(fields["query"]), from_us, to_us, fields.get("source", source)
     return RunRequest(*asked, **more, follows_changes=follows)
+
+
+def read_learning(fields: Mapping[str, Any]) -> LearningRequest:
+    """Read what is to be learnt: `from` and `to` are times, `within` is where errors are looked for, in seconds."""
+    if missing := [name for name in ("from", "to") if name not in fields]:
+        raise RunError(f"{missing[0]} is missing")
+    from_us, to_us = (parsed_time(str(fields[name])) for name in ("from", "to"))
+    more: dict[str, Any] = {
+        name: _name(name, fields[name]) for name in ("area", "reference_stream") if fields.get(name) is not None
+    }
+    if fields.get("streams") is not None:
+        more["streams"] = _names("streams", fields["streams"])
+    if fields.get("within") is not None:
+        more["lo_s"], more["hi_s"] = _bounds("within", fields["within"])
+    if "buckets" in fields:
+        more["buckets"] = _whole("buckets", fields["buckets"])
+    return LearningRequest(from_us, to_us, **more)
+
+
+def _name(field: str, value: Any) -> str:
+    if not (isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()):
+        raise RunError(f"{field} is {value!r:.80}: a name of at most {LONGEST_NAME} characters that can be printed")
+    return value
+
+
+def _names(field: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise RunError(f"{field} is {value!r:.80}: a list of names")
+    return tuple(sorted({_name(field, each) for each in value}))
+
+
+def _bounds(field: str, value: Any) -> tuple[float, float]:
+    if not (isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))):
+        raise RunError(f"{field} is {value!r:.80}: two numbers in seconds, such as [-10, 2]")
+    return float(value[0]), float(value[1])
+
+
+def _whole(field: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RunError(f"{field} is {value!r:.80}: a whole number")
+    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
+
+
+def _refuse_unknown(fields: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    if unknown := sorted(set(fields) - set(known)):
+        told = f"{unknown[0]}: unknown; known are {', '.join(known) or 'no fields'}"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+
+
+def _kind(summary: Mapping[str, Any]) -> str:
+    """Return in which collection a run is."""
+    return "history" if asks_query(summary["request"]) else "learning"
 
 
 def _number(name: str, text: str) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct, msgpack
 
+from coincide.joins.lateness import BEFORE_ALL_US
 from spark_jobs.core.limits import Limits
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.known_streams import KnownStreams
@@ -72,17 +73,16 @@ class AreaSlots:
         return set(self._names)
 
     def write(self) -> None:
-        """Write what this batch has changed; call it at the end of the batch, after a sweep."""
-        before, (changed, forgotten) = self.live, self.areas.changes()
-        moving = dict.fromkeys(changed)
+        """Write what this batch has changed, by name; call it at the end of the batch, after a sweep."""
+        before, (moving, forgotten) = self.live, self.areas.changes()
         for number in self._having(forgotten):
-            moving |= dict.fromkeys(self._dissolved(number, but_for=forgotten))
+            moving.update(self._dissolved(number, but_for=forgotten))
         for name in moving:
             self._take_out(name)
         for number in self._needless():
-            moving |= dict.fromkeys(self._dissolved(number))
+            moving.update(self._dissolved(number))
         self.written = {}
-        names, most = list(moving), self._most_areas
+        names, most = sorted(moving), self._most_areas  # the order in which areas are known is another after a restart
         for first in range(0, len(names), most):
             self._write(names[first : first + most])
         self.dropped = sorted(before - self._names.keys())
@@ -151,7 +151,11 @@ class AreaSlots:
         return SavedArea(name, area.since, *times, rates, floors_us)
 
     def _floors_us(self, area: int, watermark_us: int) -> dict[str, int]:
-        """Return from when on detections are on time, by stream, where that is not what its delay says."""
+        """Return from when on detections are on time, by stream, where that is not what its delay says.
+
+        An area that has no watermark yet has none, whatever was reckoned from that.
+        """
         floors = [(stream, int(us[area])) for stream, us in self.areas.floors_us.items() if area < len(us)]
+        floors = [(stream, us) for stream, us in floors if us > BEFORE_ALL_US]
         delays_us = self.streams.delays_us
         return {self.streams.names[stream]: us for stream, us in floors if us > watermark_us - delays_us[stream]}

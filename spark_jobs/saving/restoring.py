@@ -18,7 +18,15 @@ from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.known_streams import KnownStream, KnownStreams
 from spark_jobs.saving.area_slots import AreaSlot
 from spark_jobs.saving.journal import Slot
-from spark_jobs.saving.state_format import FORMAT, Header, SavedQuery, SavedStream, StateError, number_of
+from spark_jobs.saving.state_format import (
+    FORMAT,
+    Header,
+    SavedQuery,
+    SavedStream,
+    StateError,
+    UnfitStateError,
+    number_of,
+)
 from spark_jobs.spells.spell_slots import SpellSlot
 
 
@@ -109,10 +117,9 @@ def _refuse_other_declaration(was: Stream, now: Stream | None) -> None:
     fields = "max_delay_s", "longest_template_s"
     if now is None or any(getattr(was, name) != getattr(now, name) for name in fields):
         said = " and ".join(f"{name} {getattr(was, name):g}" for name in fields)
-        raise StateError(
+        raise UnfitStateError(
             f"the state was made with stream {was.name!r} declared with {said}, which the file of streams does not say "
-            f"any more: write that there again and change the stream with PUT or DELETE /v1/streams/{was.name}, "
-            "or start once with --rebuild to begin anew from the topics"
+            f"any more (PUT or DELETE /v1/streams/{was.name} changes it without a rebuild)"
         )
 
 

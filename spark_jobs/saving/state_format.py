@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-import msgspec
 from msgspec import Raw, Struct, msgpack
 
 from spark_jobs.core.control import SecondCount
@@ -21,15 +22,31 @@ class StateError(RuntimeError):
     """A header or slot that this version cannot read, or that does not belong together with the others."""
 
 
+class UnfitStateError(StateError):
+    """Whole state, but of another format or of streams that are now declared otherwise."""
+
+
+# What becomes of bytes that were damaged, however they still look: texts and numbers that are none, lists that are too
+# short, names that nothing has.
+_DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn whatever goes wrong because saved bytes are damaged into a StateError."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise StateError(f"{what} cannot be read ({type(error).__name__}: {error})") from error
+
+
 def decode_state(content: bytes, decoder: msgpack.Decoder[T], what: str) -> T:
     """Decode an array that begins with its format; StateError if that is another, or it is no such array."""
-    try:
+    with reading(what):
         written_in = msgpack.decode(msgpack.decode(content, type=list[Raw])[0])
         if written_in != FORMAT:
-            raise StateError(f"{what} has format {written_in!r}: this version reads {FORMAT}")
+            raise UnfitStateError(f"{what} has format {written_in!r}: this version reads {FORMAT}")
         return decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
-        raise StateError(f"{what} cannot be read: {error}") from None
 
 
 def number_of(slot: bytes) -> int:
@@ -47,10 +64,14 @@ class _Numbered(Struct, array_like=True, frozen=True):
 _numbered_decoder = msgpack.Decoder(_Numbered)
 
 
-def unusable_state(error: Exception) -> str | None:
-    """Return what a `StateError` said, found in the text of Spark's report of a failed query; None if there is none."""
-    said = re.search(rf"^.*\b{StateError.__name__}: (.*)$", str(error), re.MULTILINE)
-    return said and said[1]
+def unusable_state(error: Exception) -> tuple[bool, str] | None:
+    """Return whether Spark's report of a failed query is about unfit state, and what its `StateError` said.
+
+    That is None where there is none in the report: errors of the workers come as text.
+    """
+    names = f"{UnfitStateError.__name__}|{StateError.__name__}"
+    said = re.search(rf"^.*\b({names}): (.*)$", str(error), re.MULTILINE)
+    return said and (said[1] == UnfitStateError.__name__, said[2])
 
 
 class SavedStream(Struct, array_like=True, frozen=True):

@@ -12,6 +12,7 @@ from deploy.local.class_archives import class_archives
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import free_ports, wait_until
+from spark_jobs.job.restarts import HALTED
 from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.service_process import ServiceProcess, metric, run_module
 from tests.integration.topics import create_declared_topics, read_all, send
@@ -70,6 +71,20 @@ class FusionProcess(ServiceProcess):
 
     def is_ready(self) -> bool:
         return self.status_of("/readyz") == 200
+
+    def halted(self) -> str:
+        """Wait until it cannot go on alone, and return what it says then; it names no path."""
+        said: list[str] = [""]
+
+        def is_halted() -> bool:
+            said[0] = self.call("GET", "/readyz").text.strip() if self.status_of("/readyz") else ""
+            return said[0].startswith(HALTED)
+
+        self.until(is_halted, READY_TIMEOUT_S)
+        assert self.status_of("/readyz") == 503
+        assert self.status_of("/livez") == 200
+        assert str(self.folder) not in said[0]
+        return said[0].removeprefix(HALTED)
 
     def metric(self, sample: str) -> float | None:
         return metric(self.url, sample)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
+from spark_jobs.job.restarts import KAFKA_AWAY
+from spark_jobs.settings import FusionSettings
 from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
@@ -45,6 +47,7 @@ def test_the_query_is_started_again_until_the_broker_is_there(job: FusionProcess
     assert job.status_of("/readyz") == 503
     assert job.status_of("/livez") == 200
     job.until(lambda: job.metric("coincide_fusion_kafka_up") == 0)
+    job.until(lambda: job.call("GET", "/readyz").text == f"{KAFKA_AWAY}\n")
     assert job.metric('coincide_fusion_lag_records{topic="away.detections"}') is None
 
     broker.start()
@@ -53,4 +56,13 @@ def test_the_query_is_started_again_until_the_broker_is_there(job: FusionProcess
     expected = {f"seismic-{number}" for number in range(10)}
     job.until(lambda: set(job.matched()) == expected)
     job.until(lambda: job.metric("coincide_fusion_accepted_total") == 20, 30)
+
+    job.until(job.is_ready)
+    stopped = job.process.children(recursive=True)  # Java and the Python workers: whatever they are at does not end
+    for each in stopped:
+        each.suspend()
+    job.until(lambda: "no sign of life" in job.call("GET", "/readyz").text, 2 * FusionSettings().stale_after_s)
+    for each in stopped:
+        each.resume()
+    job.until(job.is_ready)
     assert job.stop() == 0

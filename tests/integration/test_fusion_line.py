@@ -9,7 +9,6 @@ import yaml
 
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
-from spark_jobs.fusion import REFUSED
 from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
 from tests.spark_jobs.inputs import record
 
@@ -45,8 +44,8 @@ def test_malformed_frames_are_dead_letters_and_stop_nothing(job: FusionProcess) 
 
 
 def test_metrics_tell_what_happened(job: FusionProcess) -> None:
-    job.until(lambda: job.metric("coincide_fusion_malformed_total") == 1, 20)
-    job.until(lambda: job.metric('coincide_fusion_lag_records{topic="line.detections"}') == 0, 20)
+    job.until(lambda: job.metric("coincide_fusion_malformed_total") == 1)
+    job.until(lambda: job.metric('coincide_fusion_lag_records{topic="line.detections"}') == 0)
     assert job.metric("coincide_fusion_accepted_total") == 52
     assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 22
     assert job.metric('coincide_fusion_query_version{query="intruder"}') == 1
@@ -75,7 +74,7 @@ def test_killed_it_leaves_nothing_behind_and_goes_on_from_its_state(job: FusionP
     assert len(gone) >= 3  # the job, Java, Python workers
     job.send("detections", acoustic(range(20, 30)))  # 20 to 23 once more
     wait_for_matches(job, 30)
-    job.until(lambda: (job.metric("coincide_fusion_duplicates_total") or 0) == 4, 20)
+    job.until(lambda: (job.metric("coincide_fusion_duplicates_total") or 0) == 4)
     assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 30
 
 
@@ -89,13 +88,13 @@ def test_told_to_stop_it_stops_in_order(job: FusionProcess) -> None:
     assert "/spark_jobs/" not in job.tail(20), "a traceback of ours"
 
 
-def test_a_checkpoint_that_does_not_fit_is_refused(job: FusionProcess) -> None:
+def test_a_checkpoint_that_does_not_fit_is_not_gone_on_with(job: FusionProcess) -> None:
     job.start(shards=2)
-    assert job.wait() == REFUSED
-    assert "was made with shards 1, not 2: start once with --rebuild" in job.tail(3)
+    assert job.halted() == ("the checkpoint was made with shards 1, not 2: go back to what it was made for, or rebuild")
+    assert job.stop() == 0
 
 
-def test_a_state_that_cannot_be_used_is_refused(job: FusionProcess) -> None:
+def test_a_state_that_cannot_be_used_is_not_gone_on_with(job: FusionProcess) -> None:
     """Only a batch reads the state, so it is Spark that reports what is wrong with it."""
     streams = job.folder / "streams.yaml"
     declared = yaml.safe_load((ROOT / "config" / "streams.yaml").read_text())
@@ -103,15 +102,19 @@ def test_a_state_that_cannot_be_used_is_refused(job: FusionProcess) -> None:
     streams.write_text(yaml.safe_dump(declared))
     job.send("detections", seismic(range(30, 31)))
     job.start(streams_path=str(streams))
-    assert job.wait() == REFUSED
-    assert "the state was made with stream 'acoustic' declared with max_delay_s" in job.tail(3)
+    assert job.halted().startswith("the state was made with stream 'acoustic' declared with max_delay_s")
+    assert job.metric('coincide_fusion_halted{reason="checkpoint_unfit"}') == 1
+    assert job.stop() == 0
 
 
-def test_a_lost_checkpoint_is_refused(job: FusionProcess) -> None:
+def test_a_lost_checkpoint_waits_for_a_person(job: FusionProcess) -> None:
     shutil.rmtree(job.checkpoint)
     job.start()
-    assert job.wait() == REFUSED
-    assert "there is no checkpoint in" in job.tail(3)
+    assert job.halted() == "the checkpoint is gone, yet there are matches: put it back, or rebuild"
+    assert f"halted: the checkpoint is gone, yet there are matches: put it back, or rebuild ({job.checkpoint})" in (
+        job.tail(3)
+    )
+    assert job.stop() == 0
 
 
 def test_a_rebuild_gives_the_same_matches(job: FusionProcess) -> None:
@@ -119,6 +122,24 @@ def test_a_rebuild_gives_the_same_matches(job: FusionProcess) -> None:
     job.start_and_wait("--rebuild")
     job.until(lambda: len(job.matched()) >= len(before) + 30)
     assert {match["id"] for match in job.read_all("matches")} == {match["id"] for match in before}
+
+
+def test_one_that_was_asked_for_reads_in_bulk_and_then_goes_on(job: FusionProcess) -> None:
+    before = job.read_all("matches")
+    assert job.stop() == 0
+    job.start("--ask-for-rebuild")
+    assert job.wait() == 0
+    job.start(max_offsets_per_trigger=5)  # so that what waits is many batches
+    job.until(lambda: len(job.matched()) >= len(before) + 30)
+    assert "catching up, up to" in job.tail()
+    assert {match["id"] for match in job.read_all("matches")} == {match["id"] for match in before}
+    job.send("detections", seismic(range(40, 42)) + acoustic(range(40, 42)))
+    job.until(lambda: "seismic-41" in job.matched())
+    assert job.stop() == 0
+    job.start_and_wait()  # it was asked for once, so there is nothing to find again
+    job.send("detections", seismic(range(42, 43)) + acoustic(range(42, 43)))
+    job.until(lambda: "seismic-42" in job.matched())
+    assert job.matched().count("seismic-41") == 1
 
 
 def test_without_its_java_process_it_ends(job: FusionProcess) -> None:

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from spark_jobs.job.checkpoint import LockError, lock_checkpoint, lock_path
 from spark_jobs.job.dataflow import shard_keys, spark_hash
 from spark_jobs.job.session import create_session, end_session, is_lost
+from spark_jobs.recovery.checkpoint import LockError, lock_checkpoint, lock_path
 from spark_jobs.settings import FusionSettings
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]

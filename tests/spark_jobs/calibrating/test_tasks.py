@@ -100,7 +100,14 @@ def test_frames_become_detections_and_what_is_none_is_left_out() -> None:
     ingest = Ingest()
     ingest.post_items(detection(), detection(sensor="both", stream="acoustic"), detection(sensor="imb"))
     frames = [frame.value for frame in ingest.publisher.frames]
-    values = [*frames, heartbeat(NOW_US), b"{", None, json.dumps({**json.loads(frames[0]), "v": 1}).encode()]
+    values = [
+        *frames,
+        heartbeat(NOW_US),
+        b"{",
+        b'{"more": ' + b"[" * 20_000,
+        None,
+        json.dumps({**json.loads(frames[0]), "v": 1}).encode(),
+    ]
     batch = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())})
     [rows] = detections_in(iter([batch]))
     found = [(row["area"], row["sensor"], row["stream"], row["detected_at_us"]) for row in rows.to_pylist()]

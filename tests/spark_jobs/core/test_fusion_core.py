@@ -335,6 +335,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
     assert output.status.key == b"shard-0"
     expected = {"v": 1, "shard": 0, "control_offset": 0, "buffered": {"p": 1, "s": 1}}
     expected["watermark_us"] = {"least": 1_001_000_000, "greatest": 1_001_000_000}
+    expected["area_watermarks_us"] = {"bay": 1_001_000_000}
     assert status(output) == expected | {
         "queries": {"near": {"version": 1, "paused": False, "matches": 1, "episodes": 0, "work": WORK}},
         "totals": {**dict.fromkeys(none, 0), **dict.fromkeys(once, 1), "detections": 3, "accepted": 2},

@@ -156,3 +156,13 @@ def test_batches_around_a_change_change_nothing(
     expected = answers(before, [*changes, *after])
     first, *rest = split(data.draw, after, 3)
     assert answers(*split(data.draw, before, 3), [*changes, *first], *rest) == expected
+
+
+def test_an_area_that_has_no_time_yet_saves_nothing_of_a_longer_delay() -> None:
+    never, saved = FusionCore(STREAMS, Limits(), 0), SavedCore(STREAMS, Limits())
+    never.push([stream_removal(0, "p"), one(0, Row("x", 1000.0))])
+    saved.save(never)
+    restarted = saved.restored()
+    for core in (never, restarted):
+        core.push([declaration(1, "s", 20)])
+    assert restarted.journal() == never.journal()

@@ -98,3 +98,16 @@ def test_a_clock_that_went_wrong_shows_as_drift_and_right_ones_do_not() -> None:
         assert all(drift is not None and drift.errors >= 80 for drift in drifts)
         wrong = [drift for drift in drifts if drift and drift.p_value < 1e-3]
         assert wrong == ([drifts[3]] if clock_s else [])
+
+
+def test_reports_that_may_be_of_one_event_or_the_next_tell_nothing_of_a_template() -> None:
+    near = {**CLIQUE, "from": dict.fromkeys("abc", "p"), "within": [edge(2.0, 0.1)]}
+    core, rng, template = started(put(0, near)), np.random.default_rng(3), Histogram.uniform(-0.3, 0.3)
+    batches = [
+        [frame(nth, [Row(f"{nth}", at_s - rng.uniform(-0.3, 0.3), template, "p", each)], received_at_s=at_s + 0.5)]
+        for nth in range(300)
+        for at_s in [1e6 + nth]
+        for each in ("mic-0", "mic-1", "mic-2")
+    ]
+    board = board_after(core, *batches)
+    assert sum(drift.errors for each in range(3) if (drift := of(board, f"mic-{each}").drift)) <= 3

@@ -8,6 +8,8 @@ from kafka.errors import KafkaError
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.settings import FusionSettings
 
+DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
+
 
 class Record(NamedTuple):
     partition: int
@@ -65,7 +67,7 @@ def test_before_the_first_batch_it_reads_all_and_the_newest_version_counts() -> 
         ("paused", 4, {}),
     ):
         topic.add(name, version, **fields)
-    topic.records += [Record(0, 6, None), Record(0, 7, b"no JSON")]
+    topic.records += [Record(0, 6, None), Record(0, 7, b"no JSON"), Record(0, 8, DEEP)]
     ahead = topic.ahead()
     ahead.begin()
     assert ahead.stopped() == {"gone": 2, "paused": 5}

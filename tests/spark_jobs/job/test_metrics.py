@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.listener import QueryIdleEvent
 
 from coincide.sliding.choice import TYPICAL
-from services.common.access.component_access import ComponentAccess
+from services.common.access.component_access import ComponentAccess, export_readiness
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
@@ -74,6 +74,17 @@ def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry, l
     assert {part: registry.get_sample_value(name, {"part": part}) for part in parts} == parts
 
 
+def test_what_is_told_late_of_a_run_that_was_ended_does_not_count(
+    registry: CollectorRegistry, liveliness: Liveliness
+) -> None:
+    processed: list[Offsets] = []
+    listener = BatchListener(BatchMetrics(registry), liveliness, processed.append)
+    for told in (PROGRESS, {**PROGRESS, "runId": "97e2b3ba-97a5-4bf5-9d2a-7a1a4a3cf4f1"}):
+        listener.ended(RUN["runId"])
+        _ProgressAsText(listener).onQueryProgress(Mock(json=lambda told=told: json.dumps({"progress": told})))
+    assert len(processed) == 1
+
+
 def test_an_idle_query_is_ready(registry: CollectorRegistry, liveliness: Liveliness) -> None:
     listener = BatchListener(BatchMetrics(registry), liveliness, lambda offsets: None)
     listener.onQueryIdle(QueryIdleEvent.fromJson(RUN))
@@ -86,6 +97,7 @@ def status(shard: int, accepted: int, matches: int, version: int, watermark_us: 
         "totals": {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches},
         "template_pairs": {"hits": 2 * accepted, "misses": accepted, "kept": shard},
         "watermark_us": {"least": watermark_us, "greatest": watermark_us},
+        "area_watermarks_us": {} if watermark_us is None else {f"area-{shard}": watermark_us},
     }
     return json.dumps({"v": 1, "shard": shard, "buffered": {"seismic": accepted}, **record}).encode()
 
@@ -113,6 +125,8 @@ def test_totals_are_summed_over_shards(registry: CollectorRegistry, metrics: Sta
     assert value("coincide_fusion_template_pairs") == 1
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "least"}) == 30
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "greatest"}) == 10
+    lag = {area: value("coincide_fusion_area_watermark_lag_seconds", {"area": area}) for area in ("area-0", "area-1")}
+    assert lag == {"area-0": 10, "area-1": 30}
 
 
 def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
@@ -156,10 +170,28 @@ def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry, met
     assert registry.get_sample_value("coincide_fusion_query_version", {"query": "intruder"}) == 4
 
 
-@pytest.mark.parametrize("value", [b"", b"{", b"[]", b"\xff"])
+NO_STATUS = [
+    b"",
+    b"{",
+    b"[]",
+    b"\xff",
+    b"[" * 20_000,
+    b'{"queries": "all"}',
+    b'{"queries": {"a": {}}}',
+    b'{"totals": 3}',
+    b'{"totals": {"accepted": 1%s}}' % (b"0" * 400),
+    b'{"area_watermarks_us": {"bay": null}}',
+    b'{"area_watermarks_us": ["bay"]}',
+    b'{"watermark_us": {"least": 1%s}}' % (b"0" * 400),
+    b'{"queries": {"a": {"version": 1, "matches": 1, "work": {"candidates": 1%s}}}}' % (b"0" * 400),
+]
+
+
+@pytest.mark.parametrize("value", NO_STATUS)
 def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, metrics: StatusMetrics, value: bytes) -> None:
-    metrics.take(b"shard-0", value)
-    assert registry.get_sample_value("coincide_fusion_accepted_total") == 0
+    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=1))
+    metrics.take(b"nobody", value)
+    assert registry.get_sample_value("coincide_fusion_accepted_total") == 5
 
 
 LAG = "coincide_fusion_lag_records"
@@ -185,6 +217,16 @@ def test_lag_is_the_ends_less_what_was_processed(
     assert registry.get_sample_value(LAG, {"topic": "queries"}) == queries
 
 
+def test_what_the_last_batches_left_waits_as_well(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
+    for shard, left in enumerate(({"left": 4}, {}, {"left": 1})):
+        metrics.take(f"shard-{shard}".encode(), json.dumps(left).encode())
+    lag = Lag(registry)
+    lag.processed({"detections": {"0": 12, "1": 8}, "queries": {"0": 2}})
+    lag.measure(BEGINS, ENDS, {"detections": metrics.left})
+    assert registry.get_sample_value(LAG, {"topic": "detections"}) == 3 + 5
+    assert registry.get_sample_value(LAG, {"topic": "queries"}) == 0
+
+
 def test_lag_is_unknown_while_kafka_or_the_checkpoint_does_not_tell(registry: CollectorRegistry) -> None:
     lag = Lag(registry)
     value, up = registry.get_sample_value, "coincide_fusion_kafka_up"
@@ -192,8 +234,10 @@ def test_lag_is_unknown_while_kafka_or_the_checkpoint_does_not_tell(registry: Co
     assert (value(LAG, {"topic": "detections"}), value(up)) == (None, 1)
     lag.processed({"detections": {"0": 15, "1": 8}})
     lag.measure(BEGINS, ENDS)
-    lag.lose()
-    assert (value(LAG, {"topic": "detections"}), value(up)) == (None, 0)
+    lag.lose(kafka_is_away=True)
+    assert (value(LAG, {"topic": "detections"}), value(up), lag.kafka_is_away) == (None, 0, True)
+    lag.lose(kafka_is_away=False)  # it answers, and lacks a topic
+    assert (value(LAG, {"topic": "detections"}), value(up), lag.kafka_is_away) == (None, 1, False)
     lag.measure(BEGINS, ENDS)
     assert (value(LAG, {"topic": "detections"}), value(up)) == (0, 1)
 
@@ -231,10 +275,13 @@ def test_the_server_tells_life_readiness_and_metrics(
     url: str, liveliness: Liveliness, registry: CollectorRegistry
 ) -> None:
     BatchMetrics(registry)
+    export_readiness(registry, lambda: liveliness.why_not_ready() is None)
     assert get(f"{url}/livez") == (200, "alive\n")
     assert get(f"{url}/readyz") == (503, "the query has not been started yet\n")
+    assert "coincide_ready 0.0" in get(f"{url}/metrics")[1]
     liveliness.saw()
     assert get(f"{url}/readyz?verbose") == (200, "ready\n")
+    assert "coincide_ready 1.0" in get(f"{url}/metrics")[1]
     assert "coincide_fusion_batches_total 0.0" in get(f"{url}/metrics")[1]
     assert get(f"{url}/other")[0] == 404
 

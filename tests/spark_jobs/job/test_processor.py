@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 from unittest.mock import Mock
 
@@ -163,7 +164,7 @@ def test_all_chunks_of_a_batch_are_one_push(tester: TwsTester, processor: Fusion
 def test_a_batch_of_many_bytes_is_pushed_in_parts_and_tells_its_status_once(
     tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=2))
+    monkeypatch.setattr(processor, "_begin_parts", partial(BatchParts, most_part_bytes=2))
     tester.handle.setGroupingKey(0)
     first, second = processor.handleInputRows((0,), iter([batch(b"x", b"y", b"z")]), None)
     assert written(first)[0] == ("m", b"area", b"x+y")
@@ -174,13 +175,11 @@ def test_a_batch_of_many_bytes_is_pushed_in_parts_and_tells_its_status_once(
     assert written(tester.testInPandas(0, batch(b"w")))[0][2] == b"x+y+z+w"
 
 
-def test_every_part_of_a_batch_is_told_which_queries_are_stopped_by_now(
-    cores: RecordingCores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=1))
-    ahead = Mock(ControlAhead)
+def test_every_part_of_a_batch_is_told_which_queries_are_stopped_by_now(cores: RecordingCores) -> None:
+    ahead, bytewise = Mock(ControlAhead), partial(BatchParts, most_part_bytes=1)
     ahead.stopped.side_effect = [{}, {"near": 2}]
-    processor = FusionProcessor(cores, f"checkpoint-{next(_checkpoints)}", KEY_OF_SHARD, TOPICS, lambda: ahead)
+    name = f"checkpoint-{next(_checkpoints)}"
+    processor = FusionProcessor(cores, name, KEY_OF_SHARD, TOPICS, lambda: ahead, bytewise)
     TwsTester(processor).testInPandas(0, batch(b"x", b"y"))
     ahead.begin.assert_called_once()
     assert cores.stopped == [{}, {"near": 2}]
@@ -239,7 +238,7 @@ def test_a_change_is_told_with_the_first_detections_that_it_holds_for(
     ]
     processor._checkpoint_id += "-seen-by-nobody"
     assert activations(tester.testInPandas(0, change(3))) == [(b"near", 3, {"0": 10, "1": 31})]
-    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=1, most_us=1))
+    monkeypatch.setattr(processor, "_begin_parts", partial(BatchParts, most_part_bytes=1, most_us=1))
     assert activations(tester.testInPandas(0, batch(b"a", b"b", b"c", start=10))) == []
     assert activations(tester.testInPandas(0, change(4))) == [(b"near", 4, {"0": 11, "1": 31})]
 
@@ -247,10 +246,11 @@ def test_a_change_is_told_with_the_first_detections_that_it_holds_for(
 def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(
     tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch, cores: RecordingCores
 ) -> None:
-    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=1, most_us=1))
+    monkeypatch.setattr(processor, "_begin_parts", partial(BatchParts, most_part_bytes=1, most_us=1))
     out = written(tester.testInPandas(0, batch(b"x", b"y", b"z")))
     assert out[0] == ("m", b"area", b"x")
     assert out[-1] == ("later", b"shard-0", b'{"v":1,"shard":0,"records":2,"bytes":2}')
+    assert out[-2] == ("s", b"status", b'{"batches":1,"left":2}')
     assert ("chunk", 0) in tester.peekMapState("shard", 0)
 
     wake_up = batch(b"{}").assign(role="deferrals")
@@ -259,4 +259,5 @@ def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(
     out = written(tester.testInPandas(0, wake_up))
     assert out[0] == ("m", b"area", b"x+y+z")
     assert [each[0] for each in out] == ["m", "e", "d", "s"]
+    assert out[-1] == ("s", b"status", status(3))
     assert not [kind for kind, _ in tester.peekMapState("shard", 0) if kind == "chunk"]

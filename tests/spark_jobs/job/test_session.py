@@ -32,6 +32,14 @@ def test_hadoops_files_are_replaced_on_one_machine_only(tmp_path: Path) -> None:
     assert local_files(FusionSettings(jars_path=tmp_path))["spark.driver.extraClassPath"] == str(jar)
 
 
+@pytest.mark.parametrize(("master", "expected"), [("local[4]", None), ("spark://host:7077", "0s")])
+def test_what_a_lost_worker_needs_is_set_on_a_cluster_only(tmp_path: Path, master: str, expected: str | None) -> None:
+    """A shard that waits for its executor would stay where it was crowded when a worker was lost."""
+    (tmp_path / "a.jar").touch()
+    properties = spark_properties(FusionSettings(jars_path=tmp_path, master=master))
+    assert properties.get("spark.locality.wait") == expected
+
+
 def test_missing_jars_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no jar in it"):
         spark_properties(FusionSettings(jars_path=tmp_path))

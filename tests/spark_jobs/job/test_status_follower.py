@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.job.status_follower import KafkaFollower, retire_status
+from spark_jobs.recovery.rebuilds import Rebuilds
 from spark_jobs.settings import FusionSettings
 
 
@@ -39,7 +40,7 @@ def test_lag_is_known_before_any_batch_and_unknown_once_kafka_is_away(monkeypatc
     consumer.poll.side_effect = poll
     monkeypatch.setattr("spark_jobs.job.status_follower.create_consumer", connect)
     monkeypatch.setattr("spark_jobs.job.status_follower.RECONNECT_S", 0.0)
-    KafkaFollower(FusionSettings(topic_prefix="x."), StatusMetrics(), lag, stopping).run()
+    KafkaFollower(FusionSettings(topic_prefix="x."), StatusMetrics(), lag, Rebuilds(Mock()), stopping).run()
     assert seen == [None, 6]
     assert registry.get_sample_value("coincide_fusion_lag_records", lag_of) is None
     assert registry.get_sample_value("coincide_fusion_kafka_up") == 0

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from msgspec import json
 
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.live_answer import read_history
+from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import TopicRecord
 from tests.spark_jobs.inputs import declaration, put
 from tests.spark_jobs.replaying.test_answers import PAIR
+
+DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 
 
 class Topic:
@@ -77,3 +81,38 @@ def test_a_version_that_was_compacted_away_is_still_known() -> None:
 def test_what_nobody_knows_is_no_query() -> None:
     assert history(Topic(change(0, 1, 0)), Topic(), "other") is None
     assert history(Topic(TopicRecord(0, 0, b"pair", None)), Topic()) is None
+    assert history(Topic(TopicRecord(0, 0, b"pair", DEEP)), Topic()) is None
+
+
+@pytest.mark.parametrize("key", [b"pair", b"stream/p"])
+@pytest.mark.parametrize("value", [None, b"{", DEEP])
+def test_what_is_no_change_is_no_activation(key: bytes, value: bytes | None) -> None:
+    assert [*PushedOffsets().records(0, [InputRecord("queries", 0, 0, key, value)])] == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, b"{", DEEP, b"{}", b'{"v": 1, "shard": 0, "control_offset": 0, "offsets": {"x": 1}, "change": {}}'),
+        b'{"v": 1, "shard": 0, "control_offset": 0, "offsets": {}, "change": {"v": 1, "id": "pair", "version": 9}}',
+    ],
+)
+def test_what_is_no_activation_hides_no_query(value: bytes | None) -> None:
+    of_pair = history(Topic(change(0, 1, 100)), Topic(TopicRecord(0, 0, b"pair", value)))
+    assert of_pair.query.id == "pair"
+    assert len(of_pair.changes) == 1
+
+
+@pytest.mark.parametrize("fields", [{"query": {"id": "pair", "from": 3}}, {"query": 7}, {"changed_at_us": "now"}])
+def test_what_fusion_has_refused_hides_no_version_before_it(fields: dict[str, Any]) -> None:
+    first, second = change(0, 1, 100), change(1, 2, 200)
+    refused = TopicRecord(0, 1, b"pair", json.encode({**json.decode(second.value or b""), **fields}))
+    of_pair = history(Topic(first, refused), Topic())
+    assert of_pair.query.id == "pair"
+    assert [each.record.offset for each in of_pair.placed(Topic())] == [0, 1]  # the replay refuses it, too
+
+
+def test_a_query_none_of_whose_versions_can_be_read_says_why() -> None:
+    refused = TopicRecord(0, 1, b"pair", b'{"v": 1, "id": "pair", "version": 2, "query": {"id": "pair"}}')
+    with pytest.raises(RunError, match="the query cannot be read: from is missing"):
+        history(Topic(refused), Topic())

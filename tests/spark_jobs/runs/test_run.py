@@ -140,8 +140,7 @@ def test_days_see_each_others_rows_and_give_each_match_once(
 ) -> None:
     whole = run_of(archive, query)
     expected, matches = whole.execute(), sorted(map(str, written(whole)))
-    for module in ("archiving.folders", "replaying.archive_rows"):
-        monkeypatch.setattr(f"spark_jobs.{module}.DAY_US", 7_000_000)  # a match may reach over the next day but one
+    monkeypatch.setattr("spark_jobs.archiving.folders.DAY_US", 7_000_000)  # a match may reach over the next day but one
     monkeypatch.setattr("spark_jobs.replaying.complete_run.CHUNK_ROWS", 15)
     by_days = run_of(filled(archive.path.with_name("by-days")), query)
     assert told(by_days.execute()) == told(expected)

@@ -13,14 +13,16 @@ from prometheus_client import CollectorRegistry
 
 from deploy.local.machine import wait_until
 from services.common.access.component_access import ComponentAccess
-from spark_jobs.archiving.folders import Archive
-from spark_jobs.history import _queue, run_service
-from spark_jobs.replaying.request import RunRequest
+from services.common.template_proposals import TemplateProposal
+from spark_jobs.archiving.folders import DAY_US, Archive
+from spark_jobs.history import history_queue, run_service
+from spark_jobs.replaying.request import AnyRequest, RunRequest
 from spark_jobs.replaying.run_folder import Reporter
 from spark_jobs.runs import run_queue
 from spark_jobs.runs.run_queue import Kept, RunQueue
 from spark_jobs.runs.run_server import RunServer
 from spark_jobs.settings import HistorySettings
+from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.replaying.test_answers import STREAMS
 from tests.spark_jobs.runs.test_run import RULED
 from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
@@ -36,9 +38,21 @@ def settings(archive: Archive) -> HistorySettings:
 
 
 @pytest.fixture
-def client(settings: HistorySettings) -> Iterator[httpx.Client]:
-    queue = _queue(settings, STREAMS)
-    access = ComponentAccess("history", settings, CollectorRegistry())
+def proposed() -> list[TemplateProposal]:
+    """What runs that learn propose."""
+    return []
+
+
+@pytest.fixture
+def records() -> KeptRecords:
+    """Who changed what."""
+    return KeptRecords()
+
+
+@pytest.fixture
+def client(settings: HistorySettings, proposed: list[TemplateProposal], records: KeptRecords) -> Iterator[httpx.Client]:
+    queue = history_queue(settings, STREAMS, proposed.extend)
+    access = ComponentAccess("history", settings, CollectorRegistry(), publisher=records)
     server = RunServer(settings.model_copy(update={"port": 0}), access, run_service(queue, settings))
     queue.start()
     server.start()
@@ -53,7 +67,7 @@ def done(client: httpx.Client, run: str) -> dict[str, Any]:
     def ended() -> bool:
         return client.get(f"/v1/history-runs/{run}").json()["state"] not in {"queued", "running"}
 
-    assert wait_until(ended, 20)
+    assert wait_until(ended, 60)
     said: dict[str, Any] = client.get(f"/v1/history-runs/{run}").json()
     return said
 
@@ -99,7 +113,7 @@ def test_the_oldest_of_too_many_runs_goes(client: httpx.Client) -> None:
     def kept() -> list[str]:
         return [each["run"] for each in client.get("/v1/history-runs").json()["items"]]
 
-    assert wait_until(lambda: kept() == [runs[2], runs[1]], 5)
+    assert wait_until(lambda: kept() == [runs[2], runs[1]], 60)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +162,7 @@ class Stalling:
     def __init__(self) -> None:
         self.begun, self.may_end, self.finished = threading.Event(), threading.Event(), list[str]()
 
-    def __call__(self, request: RunRequest, reporter: Reporter) -> None:
+    def __call__(self, request: AnyRequest, reporter: Reporter) -> None:
         self.begun.set()
         while not self.may_end.wait(0.01):
             if reporter.is_cancelled():
@@ -159,7 +173,7 @@ class Stalling:
 
 
 def requests(settings: HistorySettings, count: int) -> list[RunRequest]:
-    service = run_service(_queue(settings, STREAMS), settings)
+    service = run_service(history_queue(settings, STREAMS, lambda _: None), settings)
     return [service.request_of({**ASKED, "to": 1 + nth}) for nth in range(count)]
 
 
@@ -177,13 +191,13 @@ def test_runs_that_count_only_go_before_those_that_wait_to_be_written(settings: 
     known = {each["run"]: each.get("ahead") for each in queue.summaries()}
     assert known == {first.id: None, counted.id: 1, second.id: 2, third.id: 3}
     stalling.may_end.set()
-    assert wait_until(lambda: len(stalling.finished) == 4, 5)
+    assert wait_until(lambda: len(stalling.finished) == 4, 60)
     assert stalling.finished == [first.id, counted.id, second.id, third.id]
     queue.stop(5)
 
 
 def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> None:
-    def execute(request: RunRequest, reporter: Reporter) -> None:
+    def execute(request: AnyRequest, reporter: Reporter) -> None:
         with reporter.folder.writing("matches.ndjson") as out:
             out.write(bytes(100_000 if request.to_us < 3 else 400_000))
         reporter.tell("done")
@@ -194,7 +208,7 @@ def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> 
 
     def kept_after(request: RunRequest) -> list[str]:
         queue.submit(request)
-        assert wait_until(lambda: queue._at_work is None and not queue._waiting, 5)
+        assert wait_until(lambda: queue._at_work is None and not queue._waiting, 60)
         return [each["run"] for each in queue.summaries()]
 
     ids = [each.id for each in asked]
@@ -205,7 +219,7 @@ def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> 
     too_small = RunQueue(settings.runs_path, execute, Kept(9, 1))
     too_small.start()
     too_small.submit(asked[3])
-    assert wait_until(lambda: [each["run"] for each in too_small.summaries()] == [ids[3]], 5)
+    assert wait_until(lambda: [each["run"] for each in too_small.summaries()] == [ids[3]], 60)
     too_small.stop(5)
 
 
@@ -219,9 +233,9 @@ def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: Hist
     assert stalling.begun.wait(5)
     assert queue.delete(second.id)
     assert queue.delete(first.id)
-    assert wait_until(lambda: queue.summary(first.id) is None, 5)
+    assert wait_until(lambda: queue.summary(first.id) is None, 60)
     stalling.may_end.set()
-    assert wait_until(lambda: stalling.finished == [third.id], 5)
+    assert wait_until(lambda: stalling.finished == [third.id], 60)
     assert not queue.delete(second.id)
     queue.stop(5)
 
@@ -234,7 +248,7 @@ def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> 
     for request in asked:
         queue.submit(request)
     assert stalling.begun.wait(5)
-    queue.stop(5)
+    assert queue.stop(5)
     assert stalling.finished == []
     stalling.may_end.set()
     left = queue.folder(asked[0].id).path / ".parts-of-one-that-was-killed"
@@ -242,21 +256,61 @@ def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> 
     again = RunQueue(settings.runs_path, stalling, Kept(9))
     again.start()
     assert not left.exists()
-    assert wait_until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 5)
+    assert wait_until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 60)
     again.stop(5)
 
 
-def test_a_range_that_was_not_over_is_asked_anew_after_a_minute(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+def test_one_that_stops_says_whether_the_run_at_work_saw_it(settings: HistorySettings) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def sees_nothing(_request: AnyRequest, _reporter: Reporter) -> None:
+        begun.set()
+        may_end.wait(30)
+
+    queue = RunQueue(settings.runs_path, sees_nothing, Kept(9))
+    queue.start()
+    queue.submit(requests(settings, 1)[0])
+    assert begun.wait(5)
+    assert not queue.stop(0.05)
+    may_end.set()
+    assert queue.stop(30)
+
+
+@pytest.mark.parametrize(("since_end_s", "holds"), [(0, False), (599, False), (601, True)])
+def test_an_answer_of_the_topic_holds_for_a_minute_and_for_good_once_its_range_is_settled(
+    settings: HistorySettings, since_end_s: int, holds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = {**ASKED, "from": time.time_ns() // 1_000 - 1_000_000, "to": time.time_ns() // 1_000}
-    first = done(client, client.post("/v1/history-runs", json=now).json()["run"])
-    at_once = client.post("/v1/history-runs", json=now)
-    assert (at_once.status_code, at_once.json()) == (200, first)  # who asks until it is done gets it
+    queue = RunQueue(settings.runs_path, lambda _request, reporter: reporter.tell("done", progress=1.0), Kept(9))
+    queue.start()
+    to_us = time.time_ns() // 1_000 - since_end_s * 1_000_000
+    request = replace(requests(settings, 1)[0], from_us=to_us - 1_000_000, to_us=to_us, source="topic")
+    assert queue.submit(request)[1]
+    assert wait_until(lambda: (queue.summary(request.id) or {})["state"] == "done", 60)
+    assert not queue.submit(request)[1]  # who asks until it is done gets it
     monkeypatch.setattr(run_queue, "FRESH_US", 0)
-    again = client.post("/v1/history-runs", json=now)
-    assert (again.status_code, again.json()["run"]) == (202, first["run"])
-    assert done(client, first["run"])["started_at_us"] > first["started_at_us"]
+    assert queue.submit(request)[1] is not holds
+    assert queue.stop(30)
+
+
+def test_what_came_into_the_archive_since_is_in_the_next_answer(
+    client: httpx.Client, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A range that was over long ago is asked before its detections are in the archive, as after a load of history."""
+    monkeypatch.setattr(run_queue, "FRESH_US", 0)
+    files = {path: path.read_bytes() for path in archive.files()}
+    for path in files:
+        path.unlink()
+    nothing = done(client, client.post("/v1/history-runs", json=ASKED).json()["run"])
+    assert nothing["detections"] == 0
+    assert client.post("/v1/history-runs", json=ASKED).json() == nothing
+    for path, content in files.items():
+        path.write_bytes(content)
+    again = client.post("/v1/history-runs", json=ASKED)
+    assert (again.status_code, again.json()["run"]) == (202, nothing["run"])
+    assert done(client, nothing["run"])["detections"] > 0
+    elsewhere = {**ASKED, "from": 2 * DAY_US, "to": 3 * DAY_US}
+    of_another_day = done(client, client.post("/v1/history-runs", json=elsewhere).json()["run"])
+    assert of_another_day["archive_state"] != done(client, nothing["run"])["archive_state"]
 
 
 def test_only_so_many_runs_wait(settings: HistorySettings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +324,7 @@ def test_only_so_many_runs_wait(settings: HistorySettings, monkeypatch: pytest.M
 
 
 def test_a_fault_of_our_own_stands_in_the_summary_and_stops_nobody(settings: HistorySettings) -> None:
-    def execute(request: RunRequest, reporter: Reporter) -> None:
+    def execute(request: AnyRequest, reporter: Reporter) -> None:
         if request == first:
             raise ZeroDivisionError
         reporter.tell("done")
@@ -280,6 +334,6 @@ def test_a_fault_of_our_own_stands_in_the_summary_and_stops_nobody(settings: His
     queue.start()
     queue.submit(first)
     queue.submit(second)
-    assert wait_until(lambda: (queue.summary(second.id) or {}).get("state") == "done", 5)
+    assert wait_until(lambda: (queue.summary(second.id) or {}).get("state") == "done", 60)
     assert (queue.summary(first.id) or {})["state"] == "failed"
     queue.stop(5)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.saving.area_slots import FIRST_NUMBER, AreaSlot
 from tests.spark_jobs.inputs import Row, frame, heartbeat, started
 from tests.spark_jobs.outputs import SavedCore
 
@@ -55,6 +56,13 @@ def test_a_restart_brings_back_the_areas_that_are_known_and_no_other(
         restarted = saved.restored(data.draw(st.permutations(list(saved.slots.values()))))
         assert known(restarted) == known(never)
         never = restarted if data.draw(st.booleans()) else never
+
+
+def test_a_slot_lists_its_areas_by_name_however_they_came() -> None:
+    core = started()
+    core.push([frame(nth, [Row("p", 1000.0)], name) for nth, name in enumerate(["hill", "bay", "sea"])])
+    [slot] = (AreaSlot.decode(slot) for number, slot in core.journal().items() if number >= FIRST_NUMBER)
+    assert [area.name for area in slot.areas] == ["bay", "hill", "sea"]
 
 
 def test_a_batch_writes_no_more_because_many_areas_are_known() -> None:

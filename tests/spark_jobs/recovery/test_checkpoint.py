@@ -1,4 +1,4 @@
-"""The checkpoint: made once, and refused where it does not fit."""
+"""The checkpoint: made once, and refused where it does not fit or is damaged."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,15 @@ from unittest.mock import Mock
 
 import pytest
 
-from spark_jobs.job.checkpoint import IDENTITY_FILE, CheckpointError, Declared, committed_offsets, open_checkpoint
+from spark_jobs.recovery.checkpoint import (
+    IDENTITY_FILE,
+    Declared,
+    committed_offsets,
+    lost_checkpoint,
+    open_checkpoint,
+    refuse_damaged_logs,
+)
+from spark_jobs.recovery.halt import Halt
 from spark_jobs.saving.state_format import FORMAT
 
 DECLARED = Declared(shards=1)
@@ -32,14 +40,26 @@ def test_a_restart_finds_the_same_checkpoint(folder: Path) -> None:
 
 
 def test_a_lost_checkpoint_is_refused_when_there_are_matches(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"there is no checkpoint in .*--rebuild"):
+    with pytest.raises(Halt, match=r"^the checkpoint is gone, yet there are matches: put it back, or rebuild$"):
         open_checkpoint(tmp_path / "new", DECLARED, rebuild=False, has_matches=lambda: True)
     assert not (tmp_path / "new").exists()
 
 
+def test_a_checkpoint_that_is_deleted_under_a_job_is_noticed(folder: Path) -> None:
+    """Whether or not Spark writes on into a folder of the same name."""
+    assert lost_checkpoint(folder) is None
+    (folder / IDENTITY_FILE).unlink()
+    halt = lost_checkpoint(folder)
+    assert halt is not None
+    assert (halt.reason, str(halt)) == (
+        "checkpoint_lost",
+        "the checkpoint was deleted while fusion used it: put it back, or rebuild",
+    )
+
+
 def test_a_checkpoint_that_cannot_be_deleted_is_not_gone_on_with(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.rmtree", Mock(side_effect=PermissionError(13, "Permission denied")))
-    with pytest.raises(CheckpointError, match="cannot be deleted: Permission denied"):
+    with pytest.raises(PermissionError):
         open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)
 
 
@@ -57,20 +77,20 @@ def test_a_rebuild_begins_anew(folder: Path) -> None:
     ],
 )
 def test_another_declaration_is_refused(folder: Path, declared: Declared, sentence: str) -> None:
-    with pytest.raises(CheckpointError, match=sentence):
+    with pytest.raises(Halt, match=sentence):
         reopen(folder, declared)
 
 
 def test_a_checkpoint_of_something_else_is_refused(folder: Path) -> None:
     (folder / IDENTITY_FILE).unlink()
-    with pytest.raises(CheckpointError, match="checkpoint of another job"):
+    with pytest.raises(Halt, match=r"damaged \(it has no coincide.json, or is of another job\)"):
         reopen(folder)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"id": "x"}', "\x00"])
+@pytest.mark.parametrize("text", ["", "[]", '{"id": "x"}', "\x00", "[" * 20_000])
 def test_an_unreadable_identity_is_refused(folder: Path, text: str) -> None:
     (folder / IDENTITY_FILE).write_text(text)
-    with pytest.raises(CheckpointError, match="cannot be read"):
+    with pytest.raises(Halt, match="cannot be read"):
         reopen(folder)
 
 
@@ -103,3 +123,35 @@ def test_offsets_that_nobody_understands_are_unknown(folder: Path, source: str) 
     assert committed_offsets(folder) is None
     written_batch(folder, 0, source)
     assert committed_offsets(folder) is None
+
+
+def test_whole_logs_are_no_fault_nor_are_none(folder: Path) -> None:
+    refuse_damaged_logs(folder)
+    for number in (9, 10):
+        written_batch(folder, number, '{"detections":{"0":1}}', "-")
+    commit(folder, 9)
+    (folder / "state").mkdir()
+    refuse_damaged_logs(folder)  # batch 10 was planned, and nobody knows how far it came
+
+
+@pytest.mark.parametrize("log", ["offsets", "commits"])
+@pytest.mark.parametrize("left", ["", "v1", 'v1\n{"batchWat', "v1\n" + "[" * 20_000])
+def test_a_truncated_log_is_damage(folder: Path, log: str, left: str) -> None:
+    for number in (9, 10):
+        written_batch(folder, number, '{"detections":{"0":1}}')
+        commit(folder, number)
+    (folder / log / "10").write_text(left)
+    with pytest.raises(Halt, match=r"^the checkpoint is damaged \(its newest .* cannot be read\)") as refused:
+        refuse_damaged_logs(folder)
+    assert refused.value.reason == "checkpoint_damaged"
+    assert str(folder) not in str(refused.value)
+    assert str(folder) in refused.value.detail
+
+
+def test_logs_that_are_gone_are_damage(folder: Path) -> None:
+    (folder / "state").mkdir()
+    with pytest.raises(Halt, match="it has a state, and no planned batches"):
+        refuse_damaged_logs(folder)
+    commit(folder, 9)
+    with pytest.raises(Halt, match="the offsets of its newest committed batch cannot be read"):
+        refuse_damaged_logs(folder)

@@ -1,0 +1,20 @@
+"""Proposing templates: records that wait on a topic until somebody accepts or rejects them."""
+
+from collections.abc import Sequence
+
+from services.common.kafka import close_producer, create_producer
+from services.common.template_proposals import TOPIC, TemplateProposal
+from spark_jobs.settings import SessionSettings
+
+ACKNOWLEDGED_WITHIN_S = 15.0
+
+
+def propose(settings: SessionSettings, proposals: Sequence[TemplateProposal]) -> None:
+    """Write proposals; a `KafkaError` says that not all may have arrived."""
+    producer = create_producer(settings.kafka_bootstrap)
+    try:
+        sent = [producer.send(settings.topic(TOPIC), each.to_record(), each.key) for each in proposals]
+        for future in sent:
+            future.get(ACKNOWLEDGED_WITHIN_S)
+    finally:
+        close_producer(producer, ACKNOWLEDGED_WITHIN_S)

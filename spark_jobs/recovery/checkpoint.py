@@ -1,0 +1,210 @@
+"""The checkpoint: one job at a time, and only one that fits what the checkpoint was made for.
+
+The Java process holds it, because that is the one that writes the checkpoint: after SIGKILL of the Python process it
+lives on for a second, and a lock of the Python process would already be free.
+
+Spark takes the number of shards from the checkpoint without a word, so it is written down at the first start and
+compared at every later one. What streams were declared is part of the state itself. Where Spark goes on with a damaged
+checkpoint, or tries again for ever, a start looks first and says so.
+"""
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.common.topics import IDS_FILE
+from spark_jobs.recovery.halt import Halt, damaged
+from spark_jobs.saving.state_format import FORMAT
+
+_POLL_S = 0.2
+_LINES_BEFORE_SOURCES = 2  # of Spark's file of a batch's offsets: its version and its properties; then a line a source
+_NO_OFFSET = "-"
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of files that were damaged
+
+
+class LockError(Exception):
+    """Another job holds the checkpoint; the message is one sentence for the operator."""
+
+
+def lock_checkpoint(jvm: Any, checkpoint: Path, wait_s: float) -> Any:
+    """Return the lock of ``checkpoint``, which the Java process keeps until it ends; keep the reference.
+
+    It is a POSIX record lock on the file ``<checkpoint>.lock`` beside the folder, which need not exist yet. A job that
+    is ending gets ``wait_s`` seconds to release it, then there is a `LockError`.
+    """
+    path = lock_path(checkpoint)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
+    deadline_s = time.monotonic() + wait_s
+    while (lock := channel.tryLock()) is None:
+        if time.monotonic() >= deadline_s:
+            channel.close()
+            raise LockError(f"another fusion job is running on the checkpoint {checkpoint}: it holds {path}")
+        time.sleep(_POLL_S)
+    return lock
+
+
+def lock_path(checkpoint: Path) -> Path:
+    """Return the lock file of ``checkpoint``."""
+    absolute = checkpoint.absolute()
+    return absolute.with_name(absolute.name + ".lock")
+
+
+IDENTITY_FILE = "coincide.json"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a checkpoint is made for."""
+
+    shards: int
+    state_format: int = FORMAT
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is written into the checkpoint."""
+        return {"state_format": self.state_format, "shards": self.shards}
+
+
+def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
+    """Return the id of the checkpoint in ``folder``, whose lock the caller has; make one where there is none.
+
+    ``rebuild`` deletes what is there. ``has_matches`` tells whether matches were ever written: without a checkpoint
+    they say that it was lost. That, a damaged checkpoint, and one made for something else, is a `Halt`.
+    """
+    if rebuild and folder.exists():
+        shutil.rmtree(folder)
+    identity = folder / IDENTITY_FILE
+    wanted = declared.to_json()
+    if identity.exists():
+        written = _read(identity)
+        _compare(folder, written, wanted)
+        return str(written["id"])
+    if (folder / "offsets").exists():
+        raise damaged(f"it has no {IDENTITY_FILE}, or is of another job", str(folder))
+    if not rebuild and has_matches():
+        raise Halt("checkpoint_lost", "the checkpoint is gone, yet there are matches", str(folder))
+    checkpoint_id = uuid.uuid4().hex
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(identity, {"id": checkpoint_id, **wanted})
+    return checkpoint_id
+
+
+def lost_checkpoint(folder: Path) -> Halt | None:
+    """Return the halt of a job that works, where somebody has deleted its checkpoint.
+
+    Spark does not notice: it writes on into a folder of the same name, from which nobody can go on.
+    """
+    try:
+        (folder / IDENTITY_FILE).stat()
+    except FileNotFoundError:
+        return Halt("checkpoint_lost", "the checkpoint was deleted while fusion used it", str(folder))
+    except OSError:  # a disk that does not answer now has lost nothing yet
+        return None
+    return None
+
+
+def refuse_replaced_topics(folder: Path, ids: Mapping[str, str]) -> None:
+    """Raise a Halt where a topic is another one than the checkpoint in ``folder`` has read; else note them there.
+
+    ``ids`` are Kafka's own: a topic that was made again under its name has other records. Offsets alone show that only
+    as long as it has fewer than were read of the old one. A checkpoint that was put back knows no ids.
+    """
+    known = _known_topics(folder / IDS_FILE)
+    for topic, id_ in ids.items():
+        if known.get(topic, id_) != id_:
+            raise Halt("topic_replaced", f"the topic {topic} was replaced (another one has its name)")
+    if known != ids:
+        _write(folder / IDS_FILE, ids)
+
+
+def _known_topics(file: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except _UNREADABLE:
+        return {}
+
+
+def rebuild_request(checkpoint: Path) -> Path:
+    """Return the file that asks the job on ``checkpoint`` for a rebuild; the job deletes it once it began."""
+    absolute = checkpoint.absolute()
+    return absolute.with_name(absolute.name + ".rebuild")
+
+
+def ask_for_rebuild(checkpoint: Path) -> None:
+    """Have the job that runs, or its next start, delete the checkpoint and begin anew, whoever starts it."""
+    request = rebuild_request(checkpoint)
+    request.parent.mkdir(parents=True, exist_ok=True)
+    request.touch()
+
+
+def committed_offsets(folder: Path) -> dict[str, dict[str, int]] | None:
+    """Return the offsets up to which (open) the last committed batch has read, by topic, then partition as text.
+
+    That is nothing where no batch was committed, and None where what Spark wrote cannot be understood.
+    """
+    newest = _newest(folder / "commits")
+    if newest is None:
+        return {}
+    try:
+        lines = (folder / "offsets" / str(newest)).read_text(encoding="utf-8").splitlines()
+        sources = [json.loads(line) for line in lines[_LINES_BEFORE_SOURCES:] if line != _NO_OFFSET]
+        return {topic: dict(partitions) for source in sources for topic, partitions in source.items()}
+    except _UNREADABLE:
+        return None
+
+
+def refuse_damaged_logs(folder: Path) -> None:
+    """Raise a Halt if Spark cannot read in ``folder`` which batches it planned, and which of them it committed.
+
+    Of what it goes on with where these are gone, the state would hold too much or too little.
+    """
+    for name, nouns in (("offsets", "planned batch"), ("commits", "committed batch")):
+        newest = _newest(folder / name)
+        if newest is not None and not _is_whole(folder / name / str(newest)):
+            raise damaged(f"its newest {nouns} cannot be read", str(folder / name / str(newest)))
+    if committed_offsets(folder) is None:
+        raise damaged("the offsets of its newest committed batch cannot be read", str(folder))
+    if _newest(folder / "offsets") is None and (folder / "state").exists():
+        raise damaged("it has a state, and no planned batches", str(folder))
+
+
+def _newest(log: Path) -> int | None:
+    return max((int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal()), default=None)
+
+
+def _is_whole(entry: Path) -> bool:
+    """Whether the file is a version and lines of JSON, as Spark writes the entries of its logs."""
+    try:
+        version, *lines = entry.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            if line != _NO_OFFSET:
+                json.loads(line)
+    except _UNREADABLE:
+        return False
+    return version.startswith("v") and bool(lines)
+
+
+def _compare(folder: Path, written: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name in ("state_format", "shards"):
+        if written[name] != wanted[name]:
+            was, now = written[name], wanted[name]
+            raise Halt("checkpoint_unfit", f"the checkpoint was made with {name} {was}, not {now}", str(folder))
+
+
+def _read(identity: Path) -> dict[str, Any]:
+    try:
+        written = json.loads(identity.read_text(encoding="utf-8"))
+        return {name: written[name] for name in ("id", "state_format", "shards")}
+    except _UNREADABLE as error:
+        raise damaged(f"its {IDENTITY_FILE} cannot be read", f"{identity}: {error!r}") from error
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    fresh = file.with_suffix(".fresh")
+    fresh.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    fresh.replace(file)

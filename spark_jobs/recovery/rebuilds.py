@@ -1,0 +1,153 @@
+"""Rebuilds: which were asked for, and how far the one at work is; each is the newest record of its key on a topic.
+
+Alerting writes a rebuild that a person asks for, and fusion what becomes of it. Both may run anywhere: they share
+coincide.status, which fusion follows from before Spark starts, and which alerting stores.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from services.common.instants import Clock, system_clock_us
+from spark_jobs.rows.fields import UNREADABLE
+
+KEY = b"rebuild/"
+MOST_KEPT = 100  # of those that are done; beyond it the oldest are forgotten
+
+State = Literal["asked", "running", "done"]
+STATES: tuple[State, ...] = get_args(State)
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Places = Mapping[tuple[str, int], int]
+"""Offsets by topic and partition."""
+Write = Callable[[Sequence[tuple[bytes, bytes | None]]], None]
+
+
+class Rebuild(Struct, kw_only=True, frozen=True):
+    """One rebuild; `ends` are the offsets that it reads up to, by partition. It has read so many of the records."""
+
+    v: Literal[1] = 1
+    id: Name
+    state: State
+    asked_at_us: int | None = None  # None, as are the next two, where nobody asked over REST
+    by: str | None = None
+    why: str | None = None
+    began_at_us: int | None = None
+    told_at_us: int | None = None
+    records: int = 0
+    read: int = 0
+    ends: dict[str, int] = {}
+
+    @property
+    def key(self) -> bytes:
+        """The record's key."""
+        return KEY + self.id.encode()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far it has come, for a comparison with what was told of it before."""
+        return STATES.index(self.state), self.told_at_us or 0
+
+
+_decode = msgspec.json.Decoder(Rebuild).decode
+
+
+class Rebuilds:
+    """What the topic says of rebuilds, as far as it was followed; thread-safe.
+
+    `write` takes records of the topic, and may fail. All rebuilds that are not done are the same one: the next.
+    """
+
+    def __init__(self, write: Write, clock_us: Clock = system_clock_us) -> None:
+        self._write, self._clock_us = write, clock_us
+        self._lock = threading.Lock()
+        self._known: dict[bytes, Rebuild] = {}
+        self._is_asked = False
+
+    def take(self, key: bytes, value: bytes | None) -> bool:
+        """Take over a record if it is of a rebuild, and return whether it is; one that is unusable is ignored."""
+        if not key.startswith(KEY):
+            return False
+        with self._lock:
+            if value is None:
+                self._known.pop(key, None)
+                return True
+            try:
+                told = _decode(value)
+            except UNREADABLE:
+                return True
+            known = self._known.get(key)
+            if known is None or known.place <= told.place:  # what was told before is read, too, and read again
+                self._known[key] = told
+        return True
+
+    def all_taken(self) -> None:
+        """Take note that the topic was read to its end: what is still asked for now has not begun."""
+        with self._lock:
+            self._is_asked = any(each.state == "asked" for each in self._known.values())
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether somebody waits for one to begin."""
+        return self._is_asked
+
+    @property
+    def is_running(self) -> bool:
+        """Whether one reads what was there when it began."""
+        with self._lock:
+            return any(each.state == "running" for each in self._known.values())
+
+    def begin(self, begins: Places, ends: Places) -> None:
+        """Tell that fusion begins anew: it reads these offsets of detections, from `begins` up to (open) `ends`."""
+        now_us = self._clock_us()
+        began = {
+            "state": "running",
+            "began_at_us": now_us,
+            "told_at_us": now_us,
+            "records": sum(max(0, end - begins[place]) for place, end in ends.items()),
+            "read": 0,
+            "ends": {str(partition): end for (_, partition), end in ends.items()},
+        }
+        with self._lock:
+            waiting = [each for each in self._known.values() if each.state != "done"]
+        waiting = waiting or [Rebuild(id=f"b-{uuid.uuid4().hex}", state="asked")]
+        self._tell([replace(each, **began) for each in waiting], self._forgotten())
+        self._is_asked = False
+
+    def reached(self, unread: Callable[[Mapping[str, int]], int | None]) -> None:
+        """Tell how far the one at work is; `unread` says how many records before these ends are still to be read.
+
+        It says None where it does not know that yet.
+        """
+        with self._lock:
+            running = [each for each in self._known.values() if each.state == "running"]
+        told = []
+        for each in running:
+            if (left := unread(each.ends)) is None:
+                continue
+            state = "running" if left else "done"
+            read = min(each.records, max(each.read, each.records - left))
+            told.append(replace(each, state=state, read=read, told_at_us=self._clock_us()))
+        if told:
+            self._tell(told)
+
+    def _forgotten(self) -> list[bytes]:
+        with self._lock:
+            done = [each for each in self._known.values() if each.state == "done"]
+        done.sort(key=lambda each: each.began_at_us or 0)
+        return [each.key for each in done[: max(0, len(done) - MOST_KEPT + 1)]]
+
+    def _tell(self, told: Sequence[Rebuild], forgotten: Sequence[bytes] = ()) -> None:
+        tombstones: list[tuple[bytes, bytes | None]] = [(key, None) for key in forgotten]
+        self._write([*((each.key, msgspec.json.encode(each)) for each in told), *tombstones])
+        with self._lock:
+            self._known.update({each.key: each for each in told})
+            for key in forgotten:
+                self._known.pop(key, None)

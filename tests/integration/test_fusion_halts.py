@@ -1,0 +1,135 @@
+"""Faults that fusion cannot mend alone, on a real broker, told as one story: it stays up, says why, and waits."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from deploy.local.broker import Broker
+from deploy.local.machine import ROOT
+from services.common.kafka import create_admin
+from spark_jobs.recovery.checkpoint import ask_for_rebuild
+from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
+from tests.integration.topics import create_declared_topics, expire
+from tests.spark_jobs.inputs import record
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
+
+IMPATIENT = {"kafka_timeout_s": 3.0, "restart_delay_s": 0.5, "restart_delay_max_s": 2.0}
+
+
+@pytest.fixture(scope="module")
+def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
+    with fusion_job(kafka.bootstrap, "halts.", tmp_path_factory.mktemp("halts"), **IMPATIENT) as job:
+        job.start_and_wait()
+        job.send("queries", [PUT_QUERY])
+        job.send("detections", seismic(range(40)) + acoustic(range(10)))
+        until_matched(job, 10)
+        yield job
+
+
+def until_matched(job: FusionProcess, count: int) -> None:
+    """Wait for the matches of the first ``count`` detections."""
+    job.until(lambda: {f"seismic-{number}" for number in range(count)} <= set(job.matched()), 120)
+
+
+def delete(job: FusionProcess, topic: str) -> None:
+    admin = create_admin(job.bootstrap)
+    admin.delete_topics([job.prefix + topic])
+    admin.close()
+
+
+def lost(job: FusionProcess) -> float:
+    """Return how many records its metrics call lost."""
+    names = (f'coincide_fusion_expired_records_total{{partition="{n}",topic="halts.detections"}}' for n in range(8))
+    return sum(job.metric(name) or 0 for name in names)
+
+
+def test_a_damaged_state_waits_for_a_rebuild_and_needs_no_restart(job: FusionProcess) -> None:
+    assert job.stop() == 0
+    for changelog in (job.checkpoint / "state").rglob("*.changelog"):
+        changelog.write_bytes(changelog.read_bytes()[:7])
+    job.send("detections", acoustic(range(10, 15)))
+    job.start()
+    assert job.halted().startswith("the checkpoint is damaged (")
+    assert job.metric('coincide_fusion_halted{reason="checkpoint_damaged"}') == 1
+    before = job.process.pid
+    ask_for_rebuild(job.checkpoint)
+    until_matched(job, 15)
+    job.until(job.is_ready)
+    assert job.metric('coincide_fusion_halted{reason="checkpoint_damaged"}') == 0
+    assert job.process.pid == before
+
+
+def test_a_checkpoint_that_is_deleted_while_it_works_waits_for_a_rebuild(job: FusionProcess) -> None:
+    shutil.rmtree(job.checkpoint)
+    assert job.halted() == "the checkpoint was deleted while fusion used it: put it back, or rebuild"
+    assert job.metric('coincide_fusion_halted{reason="checkpoint_lost"}') == 1
+    ask_for_rebuild(job.checkpoint)
+    job.until(job.is_ready, 120)
+
+
+def test_where_a_topic_is_missing_it_goes_on_once_it_is_there(job: FusionProcess) -> None:
+    """Notes to itself that expire meanwhile are no fault: Kafka keeps them for an hour only."""
+    delete(job, "matches")
+    job.send("detections", acoustic(range(15, 18)))
+    assert "(halts.matches)" in job.halted()
+    job.send("deferrals", [record(0, b"{}", "0")])
+    expire(job.bootstrap, job.prefix + "deferrals")
+    create_declared_topics(job.bootstrap, job.prefix)
+    job.until(lambda: {"seismic-15", "seismic-17"} <= set(job.matched()), 120)
+    job.until(job.is_ready)
+
+
+def test_records_that_expired_unread_are_counted_and_wait_for_a_rebuild(job: FusionProcess) -> None:
+    stopped = job.process.children(recursive=True)
+    for each in stopped:  # so that it reads nothing
+        each.suspend()
+    job.send("detections", acoustic(range(18, 23)))
+    expire(job.bootstrap, job.prefix + "detections")
+    for each in stopped:
+        each.resume()
+    said = job.halted()
+    assert said.startswith("Kafka deleted 5 records (")
+    assert said.endswith(") before fusion had read them: rebuild")
+    job.until(lambda: lost(job) == 5)
+    letters = {letter["dead_id"]: letter for letter in job.read_all("dead-letters")}.values()
+    assert {letter["reason"] for letter in letters} == {"expired_unread"}
+    assert all("of halts.detections, partition" in letter["detail"] for letter in letters)
+    ask_for_rebuild(job.checkpoint)
+    job.until(job.is_ready, 120)
+    job.send("detections", seismic(range(50, 52)) + acoustic(range(50, 52)))
+    job.until(lambda: {"seismic-50", "seismic-51"} <= set(job.matched()), 120)
+
+
+def test_a_replaced_topic_waits_for_a_rebuild(job: FusionProcess) -> None:
+    assert job.stop() == 0
+    delete(job, "detections")
+    create_declared_topics(job.bootstrap, job.prefix)
+    job.send("detections", seismic(range(60, 76)) * 200)  # more than were read of the old one
+    job.start()
+    assert job.halted().startswith("the topic halts.detections was replaced (another one has its name)")
+    ask_for_rebuild(job.checkpoint)
+    job.until(job.is_ready, 120)
+    job.send("detections", seismic(range(60, 62)) + acoustic(range(60, 62)))
+    job.until(lambda: {"seismic-60", "seismic-61"} <= set(job.matched()), 120)
+    assert job.stop() == 0
+
+
+def test_another_delay_is_rebuilt_without_anybody_where_that_is_allowed(job: FusionProcess) -> None:
+    found = set(job.matched())
+    declared = yaml.safe_load((ROOT / "config" / "streams.yaml").read_text())
+    declared["streams"]["acoustic"]["max_delay_s"] += 1
+    streams = job.folder / "streams.yaml"
+    streams.write_text(yaml.safe_dump(declared))
+    job.send("detections", seismic(range(62, 63)) + acoustic(range(62, 63)))
+    job.start(streams_path=str(streams), auto_rebuild=True)
+    job.until(lambda: {"seismic-60", "seismic-61", "seismic-62"} <= set(job.matched()), 180)
+    job.until(job.is_ready)
+    said = job.tail(400)
+    assert "halted: the state was made with stream 'acoustic' declared with max_delay_s" in said
+    assert said.count("fusion begins anew from the topics") == 1
+    assert found <= set(job.matched())
+    assert job.matched().count("seismic-60") > 1  # found again
+    assert job.stop() == 0
