@@ -1,0 +1,63 @@
+"""Back up and restore everything: ``python -m services.backup save FOLDER``; ``make backup`` does it, too.
+
+Kafka and the database are those of alerting's settings.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from services.alerting.settings import AlertingSettings
+from services.backup.folder import BackupError, in_words, opened
+from services.backup.whole import Places, restore, save
+from services.common.settings import CONFIG_VARIABLE, SettingsError, load_settings, located
+from services.common.topics import load_topics
+
+
+def main(arguments: list[str] | None = None) -> int | str:
+    """Run the command; 0, or the sentence that `sys.exit` writes."""
+    given = _parser().parse_args(arguments)
+    try:
+        manifest = save(_places(given), given.folder) if given.command == "save" else opened(given.folder)
+        if given.command == "restore":
+            restore(given.folder, manifest, _places(given))
+    except (BackupError, SettingsError) as error:
+        return f"backup: {error}"
+    sys.stdout.write(f"{in_words(manifest)}\n")
+    if given.command == "restore" and (manifest.checkpoint is None or given.checkpoint is None):
+        sys.stdout.write("There is no checkpoint: let fusion begin anew (docs/how-to/rebuild.md).\n")
+    return 0
+
+
+def _places(given: argparse.Namespace) -> Places:
+    settings = load_settings(AlertingSettings, Path("config/alerting.yaml"), os.environ)
+    own = os.environ.get(CONFIG_VARIABLE)
+    return Places(
+        settings.kafka_bootstrap,
+        load_topics(located(Path("config/topics.yaml"), os.environ)),
+        None if given.no_database else settings.database_url,
+        given.checkpoint,
+        Path(own) if own else None,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services.backup", description="Back up and restore everything.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    texts = {
+        "save": "write a backup of a running system into a new folder",
+        "restore": "put a backup into a system that has nothing yet and of which only Kafka runs",
+        "check": "say whether a backup is whole",
+    }
+    for name, text in texts.items():
+        command = commands.add_parser(name, help=text)
+        command.add_argument("folder", type=Path)
+        if name != "check":
+            command.add_argument("--checkpoint", type=Path, metavar="PATH", help="folder of fusion's checkpoint")
+            command.add_argument("--no-database", action="store_true", help="leave out the database of alerting")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
