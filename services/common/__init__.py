@@ -1,4 +1,5 @@
 """What every component shares, the fusion job included: settings, declared streams and topics, Kafka clients.
 
-The HTTP services also share problem documents, operational routes and logs. Nothing in here knows a service.
+The services over HTTP also share who may do what (`access`) and what an answer looks like (`http`). Nothing in here
+knows a service.
 """

@@ -1,6 +1,7 @@
 """Kafka clients as Coincide uses them: every wait bounded, every record acknowledged by all replicas."""
 
 import socket
+from collections.abc import Iterable
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
@@ -62,6 +63,18 @@ def create_admin(bootstrap: str) -> KafkaAdminClient:
     """Return an admin client; raises `KafkaError` where the cluster was not found in `BOOTSTRAP_TIMEOUT_MS`."""
     refuse_unless_listening(bootstrap)
     return KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=10_000, **_CONNECTION)
+
+
+def described_topics(bootstrap: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return what Kafka says of topics by their names; one that it does not have has no partitions. See `create_admin`.
+
+    Their `topic_id` tells a topic from one of the same name that was made after it was deleted.
+    """
+    admin = create_admin(bootstrap)
+    try:
+        return {topic["name"]: topic for topic in admin.describe_topics(list(names))}
+    finally:
+        admin.close()
 
 
 def is_refused_everywhere(bootstrap: str) -> bool:

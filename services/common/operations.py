@@ -10,18 +10,26 @@ from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, disable_created_metrics, generate_latest
 
-from services.common.problem import install_problem_handlers, problem_response
+from services.common.access.component_access import export_readiness
+from services.common.http.problem import install_problem_handlers, problem_response
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
 
-def install_operations(app: FastAPI, registry: CollectorRegistry, not_ready_because: Callable[[], list[str]]) -> None:
+def install_operations(
+    app: FastAPI,
+    registry: CollectorRegistry,
+    not_ready_because: Callable[[], list[str]],
+    besides: Callable[[], dict[str, bool]] = dict,
+) -> None:
     """Have ``app`` answer every error as a problem document, and add the routes for an orchestrator and Prometheus.
 
-    ``not_ready_because`` returns a sentence for each reason why the service is not ready. Every ``/readyz`` calls it,
-    so it must not block.
+    ``not_ready_because`` returns a sentence for each reason why the service is not ready, and ``besides`` what else
+    ``/readyz`` says of one that is. Every ``/readyz`` calls them, so they must not block.
     """
     install_problem_handlers(app)
+    readiness = CollectorRegistry()  # of this app; the other may be that of a process with several
+    export_readiness(readiness, lambda: not not_ready_because())
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each series, which nobody reads
 
     @app.get("/livez", summary="Is the process alive?", tags=["operations"])
@@ -35,11 +43,11 @@ def install_operations(app: FastAPI, registry: CollectorRegistry, not_ready_beca
         reasons = not_ready_because()
         if reasons:
             return problem_response(503, "; ".join(reasons), {"Retry-After": "1"})
-        return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "ready", **besides()})
 
     @app.get("/metrics", summary="Prometheus metrics", tags=["operations"], response_class=Response)
     async def metrics() -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(registry) + generate_latest(readiness), media_type=CONTENT_TYPE_LATEST)
 
 
 class JsonFormatter(logging.Formatter):
@@ -66,3 +74,4 @@ def configure_logs(level: str = "INFO") -> None:
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("kafka").setLevel(logging.ERROR)  # a broker that is away is ours to report, once
+    logging.getLogger("kafka.cluster").setLevel(logging.CRITICAL)  # and so is a topic that is not there

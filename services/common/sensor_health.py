@@ -14,11 +14,13 @@ import msgspec
 from kafka.consumer.fetcher import ConsumerRecord
 from msgspec import Meta, Struct
 
+from services.common.instants import Microseconds
+
 TOPIC = "sensor-health"  # after the prefix of all topics
 
 log = logging.getLogger(__name__)
 
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -37,8 +39,8 @@ class SensorHealth(Struct, frozen=True, gc=False):
 
     sensor: str
     stream: str
-    since_us: int
-    last_seen_us: int
+    since_us: Microseconds
+    last_seen_us: Microseconds
     rate_hz: float | None
     late_share: Share
     drift: TemplateDrift | None
@@ -49,7 +51,7 @@ class HealthRecord(Struct, frozen=True):
 
     area: str
     part: int
-    at_us: int
+    at_us: Microseconds
     sensors: list[SensorHealth]
     v: Literal[1] = 1
 

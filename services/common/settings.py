@@ -18,6 +18,18 @@ _ORIGIN = re.compile(r"https?://[^/?#\s@*]+")
 
 Port = Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")]
 
+MOST_OPEN_PER_PEER = 128
+
+OpenPerPeer = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=100_000,
+        description="Requests with a body that one peer has open at once; one more is answered 429. A peer is an "
+        "address, together with its key if it shows one. Raise it where one proxy speaks for many gateways.",
+    ),
+]
+
 TrustedCertificates = Annotated[
     Path | None,
     Field(

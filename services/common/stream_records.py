@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from coincide import Stream
 from coincide.errors import StreamError
+from services.common.instants import Microseconds
 
 KEY_PREFIX = b"stream/"
 
@@ -27,7 +28,7 @@ class StreamRecord(Struct, kw_only=True, frozen=True, omit_defaults=True):
     v: Literal[1]
     stream: Annotated[str, Meta(min_length=1, max_length=100)]
     version: Annotated[int, Meta(ge=1, le=2**53)]
-    changed_at_us: int | None = None
+    changed_at_us: Microseconds | None = None
     changed_by: str | None = None
     removed: bool = False
     max_delay_s: float | None = None

@@ -15,6 +15,7 @@ from coincide.errors import HistogramError
 from coincide.learning.calibration import Calibration, Pool
 from coincide.templates.histogram import Histogram
 from services.common.content_ids import content_id
+from services.common.instants import Microseconds
 
 TOPIC = "template-proposals"  # after the prefix of all topics
 
@@ -42,14 +43,19 @@ class TemplateProposal(Struct, frozen=True, kw_only=True):
     distance: float | None = None
     score: float | None = None
     present_score: float | None = None
-    proposed_at_us: int
+    proposed_at_us: Microseconds
     state: State = "open"
-    decided_at_us: int | None = None
+    decided_at_us: Microseconds | None = None
 
     @property
     def histogram(self) -> Histogram:
         """The proposed template; raises HistogramError if it is none."""
         return Histogram(self.template.edges_s, self.template.mass)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it does better than the present one on later errors, as far as anybody can tell."""
+        return self.score is None or self.present_score is None or self.score > self.present_score
 
     @property
     def key(self) -> bytes:

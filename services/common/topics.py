@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from services.common.kafka import create_admin
 from services.common.settings import SettingsError, describe_errors, located, read_declarations
 
+#: Kafka's own ids of the topics that a checkpoint has read. A restore makes new topics, so no backup has it.
+IDS_FILE = "topics.json"
+
 
 class Topic(BaseModel):
     """One topic as declared."""

@@ -7,7 +7,7 @@ from starlette.types import Lifespan
 
 from services.common.access.audit import AuditTrail
 from services.common.access.description import describe_access
-from services.common.document_page import document_page_router
+from services.common.http.document_page import document_page_router
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
@@ -54,14 +54,16 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         version="1",
         description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
         lifespan=lifespan,
-        docs_url=None,  # see services.common.document_page
+        docs_url=None,  # see services.common.http.document_page
         redoc_url=None,
     )
     app.include_router(recent_detections_router(recent))
     app.include_router(streams_router(StreamChanges(registry, publisher, audit, clock_us), settings))
     app.include_router(sensors_router(registry, clock_us))
     changes = SensorChanges(registry, publisher, audit, clock_us)
-    app.include_router(templates_router(TemplateChanges(changes), settings))
+    templates = TemplateChanges(changes)
+    app.state.finish_templates = templates.finish  # a coroutine function, which `lifespan` runs
+    app.include_router(templates_router(templates, settings))
     app.include_router(sensor_bulk_router(changes, settings))
     app.include_router(sensor_changes_router(changes, settings))
     app.include_router(proposals_router(Proposals(changes, read_proposals)))
@@ -69,7 +71,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     def not_ready_because() -> list[str]:
         checks = {
             "Kafka does not answer": kafka_answers(),
-            "the producer is not connected": publisher.connected,
+            publisher.problem: publisher.connected,
             "the sensor registry has not been read yet": registry.has_sensors,
             "the streams have not been read yet": registry.streams.is_caught_up,
             "the templates have not been read yet": registry.templates.is_caught_up,

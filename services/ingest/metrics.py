@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from services.ingest.stamping.verdicts import Reason
 
-POST_STATUSES = (202, 400, 408, 413, 415, 422, 503)
+POST_STATUSES = (202, 400, 408, 413, 415, 422, 500, 503)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -21,7 +21,8 @@ class IngestMetrics:
         )
         posts = self._counter("posts", "POSTs of detections, by HTTP status.", "status")
         self.posts = {status: posts.labels(str(status)) for status in POST_STATUSES}
-        self.posts_in_work = self._gauge("posts_in_work", "POSTs being read or answered.")
+        self.posts_arriving = self._gauge("posts_arriving", "POSTs whose body is still arriving.")
+        self.posts_in_work = self._gauge("posts_in_work", "POSTs whose body is complete, being answered.")
         self.post_seconds = self._histogram("post_seconds", "From the first byte of a POST's body to its answer.")
         self.body_bytes = self._counter("body_bytes", "Bytes of bodies, after inflation.")
         self.frames = self._counter("frames", "Frames acknowledged by Kafka.")

@@ -61,7 +61,7 @@ def build_app(settings: IngestSettings) -> Guarded:
     ]
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         publisher.start()
         streams_follower.start()
         follower.start()
@@ -71,13 +71,15 @@ def build_app(settings: IngestSettings) -> Guarded:
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
         every_s = settings.heartbeat_s
-        beating = asyncio.create_task(publisher.send_heartbeats(every_s), name="heartbeats") if every_s else None
+        running = [asyncio.create_task(app.state.finish_templates(), name="templates")]
+        if every_s:
+            running.append(asyncio.create_task(publisher.send_heartbeats(every_s), name="heartbeats"))
         try:
             yield
         finally:
-            if beating:
-                beating.cancel()
-                await asyncio.wait([beating])
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running)
         await asyncio.to_thread(publisher.stop)
         await asyncio.to_thread(follower.stop)
         await asyncio.to_thread(access.stop)
@@ -94,7 +96,7 @@ def build_app(settings: IngestSettings) -> Guarded:
         kafka_answers=lambda: follower.kafka_answers,
         lifespan=lifespan,
     )
-    return Guarded(app, access.guard)
+    return Guarded(app, access.guard, settings.max_open_per_peer)
 
 
 def serve(settings: IngestSettings) -> None:

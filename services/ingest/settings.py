@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from services.common.settings import ComponentSettings, Port
+from services.common.settings import MOST_OPEN_PER_PEER, ComponentSettings, OpenPerPeer, Port
 
 
 class IngestSettings(ComponentSettings):
@@ -23,10 +23,18 @@ class IngestSettings(ComponentSettings):
     max_detections_per_post: int = Field(5000, ge=1, le=100_000, description="Most items in one POST (413).")
     body_timeout_s: float = Field(10.0, gt=0, le=300, description="How long a body may take to arrive (408).")
     max_concurrent_posts: int = Field(
-        256, ge=1, le=100_000, description="POSTs in work at once; more are answered 503 with Retry-After."
+        256,
+        ge=1,
+        le=100_000,
+        description="POSTs in work at once, from when their body is complete; more are answered 503 with Retry-After.",
     )
+    max_open_per_peer: OpenPerPeer = MOST_OPEN_PER_PEER
     max_connections: int = Field(
-        1024, ge=1, le=1_000_000, description="Connections open at once; a request on one more is answered 503."
+        1024,
+        ge=1,
+        le=1_000_000,
+        description="Connections open at once; a request on one more is answered 503. Bodies that arrive take "
+        "`max_body_bytes` of memory on each at worst.",
     )
     max_future_s: float = Field(
         300.0, ge=0, le=1e8, description="How far detected_at may be ahead of this machine's clock."

@@ -21,6 +21,19 @@ def own_certificate(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
+def signed_certificate(folder: Path) -> tuple[Path, Path]:
+    """Make a certificate for 127.0.0.1 that an authority has signed, which the file leaves out, and its key."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "authority").mkdir()
+    authority = own_certificate(folder / "authority")
+    paths = folder / "certificate.pem", folder / "key.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    extensions = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
+    files = ["-CA", str(authority[0]), "-CAkey", str(authority[1]), "-out", str(paths[0]), "-keyout", str(paths[1])]
+    subprocess.run(["openssl", *asked.split(), *extensions, *files], check=True, capture_output=True)
+    return paths
+
+
 class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)

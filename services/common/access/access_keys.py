@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from services.common.access.key_scopes import KeyScope, PostingRights
+from services.common.instants import Microseconds
 
 KEYS = "coincide.keys"
 ANY = ("*",)
@@ -38,7 +39,7 @@ class AccessKey(Struct, frozen=True, kw_only=True, dict=True):
     areas: Patterns = ANY
     sensors: Patterns = ANY
     requests_per_s: Annotated[float, Meta(gt=0, le=MOST_REQUESTS_PER_S)]
-    created_at_us: int
+    created_at_us: Microseconds
     created_by: str
 
     @cached_property

@@ -1,14 +1,16 @@
-"""The guard before an ASGI application: bodies and streams pass through untouched."""
+"""The guard before an ASGI application, and no more than its share for each peer; bodies and streams pass untouched."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from services.common.access.caller import SCOPE_MEMBER
-from services.common.access.guard import HEADERS, Guard
+from services.common.access.guard import HEADERS, Guard, Refusal, Ruling
+from services.common.settings import MOST_OPEN_PER_PEER
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -17,15 +19,25 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOK_EVERY_S = 0.5
+_BODILESS = ("GET", "HEAD", "OPTIONS")
 _NAMES = {name.encode(): name for name in HEADERS}
 
 
-class Guarded:
-    """`application` behind `guard`; it finds its caller with `caller_in`."""
+Peer = tuple[str | None, str | None]  # an address, and the id of its key if it shows one
 
-    def __init__(self, application: Application, guard: Guard) -> None:
+
+class Guarded:
+    """`application` behind `guard`; it finds its caller with `caller_in`.
+
+    Whoever sends bodies slowly holds requests open. No peer has more than `most_open_per_peer` of those with a body, so
+    that the others find room.
+    """
+
+    def __init__(self, application: Application, guard: Guard, most_open_per_peer: int = MOST_OPEN_PER_PEER) -> None:
         self.application = application
         self._guard = guard
+        self._most_open = most_open_per_peer
+        self._open: Counter[Peer] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request as an ASGI application; websockets, of which there are none, are refused."""
@@ -36,19 +48,38 @@ class Guarded:
             raise RuntimeError(f"no {scope['type']} is served here")
         client = scope.get("client")
         address = client[0] if client else None
-        ruling = self._guard.rule(scope["method"], scope["path"], _read_headers(scope["headers"]), address)
+        headers = _read_headers(scope["headers"])
+        ruling = self._guard.rule(scope["method"], scope["path"], headers, address)
+        peer = address, ruling.caller.key
+        if ruling.status is None and self._open[peer] >= self._most_open and scope["method"] not in _BODILESS:
+            ruling = self._guard.refuse(self._too_many_open(), ruling.caller, headers)
         if ruling.status is None:
             scope[SCOPE_MEMBER] = ruling.caller
             send = _adding(send, ruling.headers) if ruling.headers else send
-            if ruling.caller.key is None or scope["method"] != "GET":
-                await self.application(scope, receive, send)
-            else:
-                await self._answer_while_valid(ruling.caller.key, scope, receive, send)
-            return
-        length = {"Content-Length": str(len(ruling.body))} if ruling.status != 204 else {}
-        headers = _encoded({**ruling.headers, **length})
-        await send({"type": "http.response.start", "status": ruling.status, "headers": headers})
-        await send({"type": "http.response.body", "body": ruling.body})
+            await self._answer(peer, scope, receive, send)
+        else:
+            await _refuse(ruling, send)
+
+    def _too_many_open(self) -> Refusal:
+        detail = f"this peer has {self._most_open} requests open, the most allowed (max_open_per_peer): await an answer"
+        return Refusal(429, "open_requests", detail, {"Retry-After": "1"})
+
+    async def _answer(self, peer: Peer, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in _BODILESS:
+            await self._answer_counted(peer, scope, receive, send)
+        elif peer[1] is None or scope["method"] != "GET":
+            await self.application(scope, receive, send)
+        else:
+            await self._answer_while_valid(peer[1], scope, receive, send)
+
+    async def _answer_counted(self, peer: Peer, scope: Scope, receive: Receive, send: Send) -> None:
+        self._open[peer] += 1
+        try:
+            await self.application(scope, receive, send)
+        finally:
+            self._open[peer] -= 1
+            if not self._open[peer]:
+                del self._open[peer]
 
     async def _answer_while_valid(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, but tell a stream that its reader has left as soon as the reader's key is revoked."""
@@ -70,6 +101,13 @@ class Guarded:
         if revoked:
             with contextlib.suppress(RuntimeError):  # the answer was whole already
                 await send({"type": "http.response.body", "body": b""})
+
+
+async def _refuse(ruling: Ruling, send: Send) -> None:
+    length = {"Content-Length": str(len(ruling.body))} if ruling.status != 204 else {}
+    headers = _encoded({**ruling.headers, **length})
+    await send({"type": "http.response.start", "status": ruling.status, "headers": headers})
+    await send({"type": "http.response.body", "body": ruling.body})
 
 
 def _read_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:

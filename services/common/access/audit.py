@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from services.common.access.caller import Caller
-from services.common.instants import Clock, system_clock_us
+from services.common.instants import Clock, Microseconds, system_clock_us
 from services.common.record_publisher import KafkaAwayError
 
 AUDIT = "coincide.audit"
@@ -33,7 +33,7 @@ class AuditedChange(Struct, frozen=True, kw_only=True):
     """One change, as the topic has it; `before` is null where it made something, `after` where it removed it."""
 
     v: Literal[1] = 1
-    at_us: int
+    at_us: Microseconds
     component: str
     key: str | None
     name: str

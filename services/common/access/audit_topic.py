@@ -10,6 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from services.common.access.audit import AUDIT, AuditedChange
 from services.common.compacted_topic import ANSWER_TIMEOUT_MS, end_offset, poll
+from services.common.nesting import MOST_LEVELS, is_too_deep
 
 PARTITION = TopicPartition(AUDIT, 0)
 STRIDE = 1_000
@@ -67,7 +68,10 @@ def _between(consumer: KafkaConsumer, start: int, end: int) -> list[tuple[int, A
 
 def _change_in(offset: int, value: bytes | None) -> AuditedChange | None:
     try:
-        return _decode(value or b"")
-    except ValueError as error:
+        change = _decode(value or b"")
+        if is_too_deep([change.before, change.after]):
+            raise ValueError(f"what was changed is nested more than {MOST_LEVELS} levels deep")  # noqa: TRY301
+    except (ValueError, RecursionError) as error:
         log.warning("a record of the audit topic is none", extra={"offset": offset, "fault": str(error)})
         return None
+    return change

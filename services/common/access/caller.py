@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 #: Where the guard leaves the caller in the scope of an ASGI request.
 SCOPE_MEMBER = "coincide.caller"
 ANYBODY = "anybody"
+REASON_HEADER = "Change-Reason"
+LONGEST_REASON_BYTES = 500
+
+
+class ReasonError(ValueError):
+    """A reason of a change that the audit trail does not take; the message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,18 @@ class Caller:
     posts: PostingRights | None = None
     scopes: tuple[KeyScope, ...] | None = None
     why: str | None = None
+
+    def because(self, header: str | None) -> Caller:
+        """Return the caller with the reason that the header says in UTF-8; HTTP gives each of its bytes as a character.
+
+        Raises `ReasonError`: it is too long.
+        """
+        if header is None:
+            return self
+        said = header.encode("latin-1", "replace")
+        if len(said) > LONGEST_REASON_BYTES:
+            raise ReasonError(f"{REASON_HEADER} has {len(said)} bytes: at most {LONGEST_REASON_BYTES}")
+        return replace(self, why=said.decode("utf-8", "replace"))
 
 
 NOBODY = Caller(name="nobody")  # a change that no request asked for

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import ssl
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from services.common.access.access_keys import KEYS, KeyRing
 from services.common.access.audit import AuditTrail
@@ -69,7 +70,7 @@ def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter
     refused = Counter(
         f"coincide_{component}_requests_refused",
         "Requests refused before anybody looked at them, by reason: host, origin, content_type, no_key, bad_key, "
-        "scope, rate, keys_unread.",
+        "scope, rate, open_requests, keys_unread.",
         ["reason"],
         registry=registry,
     )
@@ -79,6 +80,13 @@ def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter
         registry=registry,
     )
     return refused, unaudited
+
+
+def export_readiness(registry: CollectorRegistry, is_ready: Callable[[], bool]) -> None:
+    """Show in ``registry`` what /readyz says; it is asked whenever metrics are read, so it must not block."""
+    Gauge(
+        "coincide_ready", "1 while /readyz says that the component can do its work, else 0.", registry=registry
+    ).set_function(is_ready)
 
 
 def tls_context(settings: ListeningSettings) -> ssl.SSLContext | None:
@@ -102,6 +110,9 @@ def trust_context(certificates: Path | None) -> ssl.SSLContext:
     Raises `SettingsError`: the file is no use.
     """
     try:
-        return ssl.create_default_context(cafile=certificates)
+        context = ssl.create_default_context(cafile=certificates)
     except (OSError, ValueError) as error:  # SSLError is an OSError
         raise SettingsError(f"trusted_certificates: {certificates} cannot be used: {error}") from error
+    if certificates is not None:
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # a server's own certificate is enough
+    return context

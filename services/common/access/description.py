@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from services.common.access.key_scopes import OPEN_PATHS
-from services.common.problem_document import MEDIA_TYPE
+from services.common.http.problem_document import MEDIA_TYPE
 
 PROBLEM: dict[str, Any] = {
     "title": "ProblemDocument",
@@ -20,7 +20,10 @@ PROBLEM: dict[str, Any] = {
     },
 }
 _ALWAYS = {"421": "The Host is not a name of this server", "403": "A page from elsewhere, or the key lacks the scope"}
-_OF_KEYS = {"401": "A key is needed, or this is none", "429": "The key's rate is exceeded"}
+_OF_KEYS = {
+    "401": "A key is needed, or this is none",
+    "429": "The key's rate is exceeded, or the peer has too many requests open",
+}
 _OF_BODIES = {"400": "The body cannot be read", "415": "The body's Content-Type is absent, or another one is due"}
 _KEY = {"type": "http", "scheme": "bearer", "description": "A key: ck_, its id, and 256 random bits."}
 

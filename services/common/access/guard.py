@@ -15,7 +15,7 @@ from services.common.access.access_keys import AccessKey, KeyRing
 from services.common.access.caller import Caller
 from services.common.access.key_scopes import needed_scope
 from services.common.access.origins import Origins, has_body, why_not_content_type
-from services.common.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.problem_document import MEDIA_TYPE, problem_document
 
 #: The headers that the guard reads, in small letters; of one that is given twice both values, with a comma between.
 HEADERS = frozenset(
@@ -80,12 +80,15 @@ class Guard:
                 return Ruling(Caller(address=address), 204, headers={**added, **_PREFLIGHT})
             return Ruling(self._caller(method, path, headers, address), headers=added)
         except Refusal as why:
-            self._on_refused(why.reason)
-            body = json.dumps(problem_document(why.status, why.detail)).encode()
-            close = {"Connection": "close"} if has_body(headers) else {}  # nobody reads the body
-            return Ruling(
-                Caller(address=address), why.status, body, {**added, **why.headers, **close, "Content-Type": MEDIA_TYPE}
-            )
+            return self.refuse(why, Caller(address=address), headers)
+
+    def refuse(self, why: Refusal, caller: Caller, headers: Mapping[str, str]) -> Ruling:
+        """Count a refusal and return what is answered; `headers` are those of the request."""
+        self._on_refused(why.reason)
+        body = json.dumps(problem_document(why.status, why.detail)).encode()
+        close = {"Connection": "close"} if has_body(headers) else {}  # nobody reads the body
+        said = {**self._cors(headers), **why.headers, **close, "Content-Type": MEDIA_TYPE}
+        return Ruling(caller, why.status, body, said)
 
     def knows(self, key: str) -> bool:
         """Whether the key with this id is valid now."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fnmatch import translate
 from typing import Self
 
-from services.common.document_page import DOCUMENT_PAGE_PATHS
+from services.common.http.document_page import DOCUMENT_PAGE_PATHS
 
 
 class KeyScope(StrEnum):
@@ -26,7 +26,10 @@ class KeyScope(StrEnum):
     READ = "read", "read everything but keys and the audit trail; metrics, too"
     QUERIES = "queries", "create, change and remove queries, and start and delete runs over history"
     ALERTS = "alerts", "acknowledge alerts and silence them"
-    ADMIN = "admin", "everything: keys, receivers, sensors, streams, templates, the audit trail, and all of the others"
+    ADMIN = (
+        "admin",
+        "everything: keys, receivers, sensors, streams, templates, rebuilds, audit trail, and all others",
+    )
 
 
 #: Whoever runs the process asks these, and they say nothing about what it works on. Nor does the page that shows the
@@ -37,6 +40,7 @@ _OF_CHANGES = {
     "detections": KeyScope.INGEST,
     "queries": KeyScope.QUERIES,
     "history-runs": KeyScope.QUERIES,
+    "learning-runs": KeyScope.QUERIES,  # it proposes; to accept takes admin
     "alerts": KeyScope.ALERTS,
     "silences": KeyScope.ALERTS,
 }

@@ -40,7 +40,7 @@ def changes_in(records: Iterable[ConsumerRecord]) -> dict[str, AccessKey | None]
         if record.value is not None:
             try:
                 key = key_in(record.value)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 log.warning("a record of the keys is no key", extra={"offset": record.offset, "fault": str(error)})
             else:
                 newest[id_] = key if key.id == id_ else None

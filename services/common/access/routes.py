@@ -26,8 +26,7 @@ from services.common.access.audit_topic import read_newest
 from services.common.access.component_access import ComponentAccess
 from services.common.access.key_scopes import KeyScope
 from services.common.access.who import Author, Who
-from services.common.instants import system_clock_us
-from services.common.pages import (
+from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
     PageParameters,
@@ -36,7 +35,8 @@ from services.common.pages import (
     encode_cursor,
     page_limit,
 )
-from services.common.problem import Problem
+from services.common.http.problem import Problem
+from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01

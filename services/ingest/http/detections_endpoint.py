@@ -10,8 +10,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from services.common.access.caller import caller_in
-from services.common.problem import Problem, unexpected_problem
+from services.common.http.problem import Problem, unexpected_problem
 from services.ingest.http.openapi import DETECTIONS_OPENAPI
+from services.ingest.http.parsing import Form
 from services.ingest.http.request_limits import form_of, items_of, read_body
 from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
@@ -34,7 +35,8 @@ class DetectionsEndpoint:
         self._registry = registry
         self._intake = intake
         self._metrics = metrics
-        self._posts_in_work = 0
+        self._posts_arriving = self._posts_in_work = 0
+        metrics.posts_arriving.set_function(lambda: self._posts_arriving)
         metrics.posts_in_work.set_function(lambda: self._posts_in_work)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,26 +47,37 @@ class DetectionsEndpoint:
     async def respond(self, request: Request) -> Response:
         """Return the answer; every error is a problem document."""
         started_s = time.perf_counter()
-        self._posts_in_work += 1
         try:
-            response = await self._answer(request)
+            response = await self._answer(form_of(request), await self._body(request), request)
         except Problem as problem:
             response = problem.response()
         except Exception:
             log.exception("a POST of detections failed")
             response = unexpected_problem()
-        finally:
-            self._posts_in_work -= 1
         self._metrics.posts[response.status_code].inc()
         self._metrics.post_seconds.observe(time.perf_counter() - started_s)
         return response
 
-    async def _answer(self, request: Request) -> Response:
-        form = form_of(request)
-        if self._posts_in_work > self._settings.max_concurrent_posts:
-            raise self._unavailable("too many POSTs are in work", {"Connection": "close"})
-        body = await read_body(request, self._settings)
+    async def _body(self, request: Request) -> bytes:
+        self._posts_arriving += 1
+        try:
+            body = await read_body(request, self._settings)
+        finally:
+            self._posts_arriving -= 1
         self._metrics.body_bytes.inc(len(body))
+        return body
+
+    async def _answer(self, form: Form, body: bytes, request: Request) -> Response:
+        """Answer a POST that is complete; one that still arrives is no work yet, however slowly it does."""
+        if self._posts_in_work >= self._settings.max_concurrent_posts:
+            raise self._unavailable(f"{self._posts_in_work} POSTs are in work (max_concurrent_posts)")
+        self._posts_in_work += 1
+        try:
+            return await self._take(form, body, request)
+        finally:
+            self._posts_in_work -= 1
+
+    async def _take(self, form: Form, body: bytes, request: Request) -> Response:
         if not self._registry.caught_up:
             raise self._unavailable("the sensor registry has not been read yet")
         if not self._intake.publisher.connected:
@@ -79,8 +92,8 @@ class DetectionsEndpoint:
         except PublisherBusyError as busy:
             raise self._unavailable(str(busy)) from None
 
-    def _unavailable(self, why: str, headers: dict[str, str] | None = None) -> Problem:
-        retry = {"Retry-After": str(self._settings.retry_after_s), **(headers or {})}
+    def _unavailable(self, why: str) -> Problem:
+        retry = {"Retry-After": str(self._settings.retry_after_s)}
         return Problem(503, f"{why}; nothing was taken, send the whole POST again", retry)
 
     def _response(self, outcome: Outcome) -> Response:

@@ -44,10 +44,11 @@ class RecentDetections:
             self._bytes -= len(self._frames.popleft().value)
 
     def after(self, number: int, limit: int) -> "RecentBody":
-        """Return the detections after `number`, evenly thinned out to `limit`."""
+        """Return the detections after `number`, evenly thinned out to `limit`; the newest is always one of them."""
         number = number if number <= self.newest else 0  # of a process that is no more
         stride = max(1, math.ceil((self.newest - number) / limit))
-        rows = [row for frame in self._frames if frame.last > number for row in _rows_of(frame, number, stride)]
+        first = number + 1 + (self.newest - number - 1) % stride
+        rows = [row for frame in self._frames if frame.last >= first for row in _rows_of(frame, first, stride)]
         templates = {each.template: each.histogram for each in rows}
         return RecentBody(
             items=[each.body for each in rows],
@@ -63,9 +64,10 @@ class _Row(NamedTuple):
     histogram: Any
 
 
-def _rows_of(frame: KeptFrame, number: int, stride: int) -> Iterator[_Row]:
-    """Yield those after `number` of which the number is a multiple of `stride`."""
-    wanted = [each for each in range(max(frame.first, number + 1), frame.last + 1) if each % stride == 0]
+def _rows_of(frame: KeptFrame, first: int, stride: int) -> Iterator[_Row]:
+    """Yield every `stride`-th detection from number `first` on."""
+    begin = first if first >= frame.first else frame.first + (first - frame.first) % stride
+    wanted = range(begin, frame.last + 1, stride)
     if not wanted:
         return
     content = msgspec.json.decode(frame.value)

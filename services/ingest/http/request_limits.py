@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.ingest.http.parsing import Form, Item, parse
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.posted import PostedDetection

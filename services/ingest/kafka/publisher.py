@@ -22,6 +22,8 @@ class PublisherBusyError(Exception):
 
 DETECTIONS = "coincide.detections"
 DEAD_LETTERS = "coincide.dead-letters"
+NOT_CONNECTED = "the producer is not connected"
+CREATE_IT = "`python -m services.common.topics` creates what is missing"
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,8 @@ class KafkaPublisher:
     not acknowledged in time, nor any other since it was sent. The producer is given up then, so that nobody waits for
     it, until there is another one.
     """
+
+    problem = NOT_CONNECTED  #: why there is no producer, while there is none
 
     def __init__(
         self,
@@ -205,16 +209,19 @@ class KafkaPublisher:
             closer.join(CLOSE_S)
 
     def _try_to_connect(self) -> bool:
-        producer = None
+        producer, asked = None, ""
         try:
             producer = self._connect()
-            partitions = producer.partitions_for(DETECTIONS)  # send() on the event loop must never have to ask
-            producer.partitions_for(DEAD_LETTERS)
+            for asked in (DEAD_LETTERS, DETECTIONS):  # send() on the event loop must never have to ask
+                partitions = producer.partitions_for(asked)
         except (KafkaError, OSError, RuntimeError) as error:
-            log.warning("Kafka is away: %s", type(error).__name__)
+            finds_no_topic = producer is not None  # who has one has heard from Kafka just now
+            self.problem = f"Kafka does not find the topic {asked}: {CREATE_IT}" if finds_no_topic else NOT_CONNECTED
+            log.warning("Kafka cannot be used: %s (%s)", self.problem, type(error).__name__)
             if producer is not None:
                 Connection(producer).close()
             return False
+        self.problem = NOT_CONNECTED
         log.info("connected to Kafka")
         self._metrics.producer_starts.inc()
         self._connection = Connection(producer, partitions)

@@ -13,7 +13,7 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.who import Author
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensor_changes_api import JSON, JsonBody
 from services.ingest.settings import IngestSettings

@@ -15,9 +15,9 @@ from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.http.preconditions import Precondition, merge_patch
+from services.common.http.problem import Problem
 from services.common.instants import Clock
-from services.common.preconditions import Precondition, merge_patch
-from services.common.problem import Problem
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.named_templates import renewed
 from services.ingest.registry.sensors import (

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from services.common.access.caller import Caller
 from services.common.access.who import Author
-from services.common.preconditions import IfMatch, Precondition, entity_tag
-from services.common.problem import Problem
+from services.common.http.preconditions import IfMatch, Precondition, entity_tag
+from services.common.http.problem import Problem
 from services.ingest.http.request_limits import read_body
 from services.ingest.registry.sensor_changes import Edit, SensorChanges, patched, removal, replacement
 from services.ingest.registry.sensors_api import SensorBody, SensorId, SensorListing

@@ -12,6 +12,7 @@ from msgspec import Meta, Raw, Struct
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
+from services.common.instants import Microseconds
 from services.ingest.stamping.verdicts import Reason, Refused
 
 VERSION = 1
@@ -61,7 +62,7 @@ class LastChange(Struct, frozen=True, omit_defaults=True):
     """Which change made a sensor or a template what it is, when, and by whom; version 0 says that nobody knows."""
 
     version: Annotated[int, Meta(ge=0)] = 0
-    changed_at_us: int | None = None
+    changed_at_us: Microseconds | None = None
     changed_by: Name | None = None
 
 
@@ -154,7 +155,7 @@ class _Record(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True
     streams: Annotated[dict[Name, Raw], Meta(min_length=1)]
     templates: dict[Name, TemplateName] = {}
     version: Annotated[int, Meta(ge=0)] = 0
-    changed_at_us: int | None = None
+    changed_at_us: Microseconds | None = None
     changed_by: Name | None = None
 
 

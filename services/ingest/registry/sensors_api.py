@@ -11,8 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from coincide.learning.drift import is_drift
-from services.common.instants import Clock
-from services.common.pages import (
+from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
     PageParameters,
@@ -20,8 +19,9 @@ from services.common.pages import (
     encode_cursor,
     page_limit,
 )
-from services.common.preconditions import entity_tag
-from services.common.problem import Problem
+from services.common.http.preconditions import entity_tag
+from services.common.http.problem import Problem
+from services.common.instants import Clock
 from services.common.sensor_health import HealthBoard, SensorHealth
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS, Particulars

@@ -12,9 +12,9 @@ from coincide import Stream
 from coincide.errors import StreamError
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.http.preconditions import Precondition, merge_patch
+from services.common.http.problem import Problem
 from services.common.instants import Clock
-from services.common.preconditions import Precondition, merge_patch
-from services.common.problem import Problem
 from services.common.stream_records import StreamRecord
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.snapshot import Registry

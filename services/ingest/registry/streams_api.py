@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 
 from services.common.access.who import Author
-from services.common.preconditions import IfMatch, entity_tag
-from services.common.problem import Problem
+from services.common.http.preconditions import IfMatch, entity_tag
+from services.common.http.problem import Problem
 from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
 from services.ingest.registry.sensors_api import YAML
 from services.ingest.registry.snapshot import Registry

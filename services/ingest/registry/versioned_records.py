@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.ingest.kafka.publisher import KafkaPublisher
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02

@@ -55,7 +55,7 @@ class Refused(Exception):  # noqa: N818 - a verdict, not a mishap
     def __init__(self, reason: Reason, field: str | None, value: Any, allowed: str) -> None:
         super().__init__(reason, field, allowed)
         self.reason = reason
-        self.field = field
+        self.field = None if field is None else clean_text(field, SHOWN_CHARACTERS)  # it may be any key of the item
         self.value = shown(value)
         self.allowed = allowed
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from services.common.access.caller import Caller
 from services.common.access.who import Author
-from services.common.pages import (
+from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
     PageParameters,
@@ -19,8 +19,8 @@ from services.common.pages import (
     encode_cursor,
     page_limit,
 )
-from services.common.preconditions import Precondition
-from services.common.problem import Problem
+from services.common.http.preconditions import Precondition
+from services.common.http.problem import Problem
 from services.common.template_proposals import State, TemplateProposal
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor, refuse_unfit_template

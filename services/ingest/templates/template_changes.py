@@ -1,6 +1,7 @@
 """Changing one template that has a name: checked, written, and then given to every sensor that names it."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
-from services.common.access.caller import Caller
-from services.common.preconditions import Precondition, merge_patch
-from services.common.problem import Problem
+from services.common.access.caller import NOBODY, Caller
+from services.common.http.preconditions import Precondition, merge_patch
+from services.common.http.problem import Problem
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import (
@@ -27,6 +28,9 @@ from services.ingest.registry.versioned_records import VersionedRecords, try_aga
 from services.ingest.stamping.verdicts import Refused
 
 MOST_TEMPLATES = 10_000
+TRY_AGAIN_S = 1.0
+
+log = logging.getLogger(__name__)
 
 TemplateEdit = Callable[[Histogram | None], Histogram | None]
 """From what a template is to what it shall be; None: it is not, or shall not be."""
@@ -56,6 +60,33 @@ class TemplateChanges:
                 created = await self._make(name, edit, precondition, who)
             await self.sensors.renew(name, who)
             return created
+
+    async def finish(self) -> None:
+        """Give templates to the sensors that lack them, because ingest ended in the midst of a change of a template.
+
+        It begins once everything registered was read, and tries again while Kafka does not take the records.
+        """
+        while True:
+            if await self._finish_now():
+                return
+            await asyncio.sleep(TRY_AGAIN_S)
+
+    async def _finish_now(self) -> bool:
+        if not self.sensors.registry.can_change:
+            return False
+        for name, sensors in (await run_in_threadpool(self._behind)).items():
+            log.info("finishing the change of template %s, which %d sensors lack", name, sensors)
+            try:
+                async with self._one_at_a_time:
+                    await self.sensors.renew(name, NOBODY)
+            except Problem as problem:
+                log.warning("the change of template %s is not finished: %s", name, problem.detail)
+                return False
+        return True
+
+    def _behind(self) -> dict[str, int]:
+        uses = self.sensors.registry.uses(frozenset(self.sensors.registry.templates))
+        return {name: len(use.behind) for name, use in uses.items() if use.behind}
 
     async def _make(self, name: str, edit: TemplateEdit, precondition: Precondition, who: Caller) -> bool:
         templates = self.sensors.registry.templates

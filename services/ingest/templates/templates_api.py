@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 
 from services.common.access.who import Author
-from services.common.pages import (
+from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
     PageParameters,
@@ -17,8 +17,8 @@ from services.common.pages import (
     encode_cursor,
     page_limit,
 )
-from services.common.preconditions import IfMatch, entity_tag
-from services.common.problem import Problem
+from services.common.http.preconditions import IfMatch, entity_tag
+from services.common.http.problem import Problem
 from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
 from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.registry.snapshot import Registry
@@ -45,7 +45,7 @@ class NamedTemplateBody(TemplateBody):
 
     name: str
     sensors: int = Field(description="how many sensors name it")
-    behind: int = Field(description="how many of them do not have it as it is now: change it again, to the same")
+    behind: int = Field(description="how many of them do not have it as it is now, because a change is not finished")
     version: int = Field(description="how often it was changed; the ETag. 0: it was seeded, and never changed since")
     changed_at_us: int | None = None
     changed_by: str | None = None

@@ -75,7 +75,7 @@ class ListConsumer:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.005)

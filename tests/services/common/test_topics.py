@@ -23,6 +23,16 @@ def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
     assert {topics[f"coincide.{name}"].partitions for name in (*names, "deliveries")} == {1}
 
 
+def test_whatever_kafka_deletes_by_time_it_deletes_by_bytes_too() -> None:
+    topics = load_topics(Path("config/topics.yaml"))
+    deleted = {name: each.configs for name, each in topics.items() if each.configs.get("cleanup.policy") != "compact"}
+    assert len(deleted) == 8
+    for configs in deleted.values():
+        assert int(configs["retention.ms"]) > 0
+        # A segment is deleted whole: one that is as long as all that may be kept would make it twice as much and more.
+        assert int(configs["retention.bytes"]) >= int(configs.get("segment.bytes", 2**30))
+
+
 def test_who_was_told_is_remembered_for_longer_than_what_could_be_told_again() -> None:
     topics = load_topics(Path("config/topics.yaml"))
     kept_ms = {

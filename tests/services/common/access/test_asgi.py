@@ -124,6 +124,42 @@ async def test_what_is_refused_is_a_whole_answer_and_its_body_is_not_awaited() -
 
 
 @pytest.mark.anyio
+async def test_each_peer_has_a_share_of_its_own_and_gets_it_back() -> None:
+    records = KeptRecords()
+    keys = [records.make(name, ["admin"]).encode() for name in ("ann", "ben")]
+    refused: list[str] = []
+    guard = Guard(Origins("127.0.0.1"), records.ring, needs_key=False, on_refused=refused.append)
+    may_end = asyncio.Event()
+
+    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
+        await may_end.wait()
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+
+    guarded = Guarded(slow, guard, most_open_per_peer=2)
+    sent: list[int] = []
+
+    async def send(message: Message) -> None:
+        sent.extend([message["status"]] if "status" in message else [])
+
+    def begin(address: str, key: bytes = b"", method: str = "POST") -> "asyncio.Task[None]":
+        shown = [(b"authorization", b"Bearer " + key)] if key else []
+        scope = request(HERE, (b"content-type", b"application/json"), *shown, method=method)
+        return asyncio.create_task(guarded({**scope, "client": (address, 5)}, receive, send))
+
+    peers = [("192.0.2.1", b""), ("192.0.2.2", b""), ("192.0.2.1", keys[0]), ("192.0.2.1", keys[1])]
+    open_ones = [begin(*peer) for peer in peers for _ in range(2)]
+    open_ones += [begin("192.0.2.1", method="GET") for _ in range(3)]
+    await asyncio.sleep(0)
+    assert sent == []
+    await asyncio.gather(*(begin(*peer) for peer in peers))
+    assert (sent, refused) == ([429] * 4, ["open_requests"] * 4)
+    may_end.set()
+    await asyncio.gather(*open_ones, *(begin(*peer) for peer in peers for _ in range(2)))
+    assert sent[4:] == [202] * (len(open_ones) + 2 * len(peers))
+    assert guarded._open == {}
+
+
+@pytest.mark.anyio
 async def test_no_websocket_is_served() -> None:
     with pytest.raises(RuntimeError, match="no websocket"):
         await answer_of(Guard(Origins("127.0.0.1"), KeyRing(), needs_key=False), {"type": "websocket"})

@@ -177,7 +177,12 @@ def test_a_wrong_key_is_refused_even_where_none_is_needed(records: KeptRecords) 
 SCOPES = {
     "read": [("GET", "/v1/matches"), ("HEAD", "/v1/queries"), ("GET", "/metrics"), ("GET", "/openapi.json")],
     "ingest": [("POST", "/v1/detections")],
-    "queries": [("PUT", "/v1/queries/q"), ("POST", "/v1/queries/q/pause"), ("DELETE", "/v1/history-runs/r-1")],
+    "queries": [
+        ("PUT", "/v1/queries/q"),
+        ("POST", "/v1/queries/q/pause"),
+        ("DELETE", "/v1/history-runs/r-1"),
+        ("POST", "/v1/learning-runs"),
+    ],
     "alerts": [("POST", "/v1/alerts/a/acknowledge"), ("POST", "/v1/silences")],
     "admin": [
         *[(method, f"/v1/{name}") for method in ("GET", "POST", "DELETE") for name in ("keys", "keys/x", "audit")],

@@ -86,6 +86,15 @@ def test_an_unacknowledged_frame_makes_503_with_the_items_listed() -> None:
     assert ingest.metric("coincide_ingest_detections_accepted_total") == 1
 
 
+def test_while_kafka_is_known_to_be_away_nobody_asks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ingest = Ingest()
+    monkeypatch.setattr(ingest.publisher, "connected", False)
+    monkeypatch.setattr(ingest.publisher, "publish", lambda *_: pytest.fail("Kafka was asked"))
+    response = ingest.post_items(detection())
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert "Kafka is away; nothing was taken" in response.json()["detail"]
+
+
 def test_a_busy_publisher_makes_503_and_nothing_is_counted_or_buried() -> None:
     ingest = Ingest()
     ingest.publisher.busy = "Kafka is away"
@@ -119,6 +128,22 @@ def test_another_content_type_or_encoding_is_415() -> None:
     response = Ingest().post(b"x", content_encoding="br")
     assert response.status_code == 415
     assert response.headers["accept-encoding"] == "gzip"
+
+
+def test_a_failure_of_ours_is_500_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    ingest = Ingest()
+    monkeypatch.setattr(ingest.publisher, "publish", None)  # whatever it may be
+    assert ingest.post_items(detection()).status_code == 500
+    assert ingest.metric("coincide_ingest_posts_total", status="500") == 1
+
+
+def test_the_name_of_an_unknown_field_is_shown_as_text() -> None:
+    ingest = Ingest()
+    names = {r"\ud800": r"\ud800", "x" * 5_000: "x" * 99 + "…"}
+    body = ",".join(f'{{"sensor":"geo","detected_at":{NOW_US},"{name}":"geo"}}' for name in names)
+    answer = ingest.post(f"[{body}]")
+    assert answer.status_code == 422
+    assert [each["field"] for each in answer.json()["detections"]] == list(names.values())
 
 
 def test_posts_are_counted_by_status() -> None:

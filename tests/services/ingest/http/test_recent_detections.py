@@ -1,5 +1,7 @@
 """GET /v1/detections: what was taken last, in order, bounded, and thinned out where there is too much."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +79,8 @@ def test_nothing_is_listed_twice_and_all_are_counted(counts: list[int], after: i
     assert len(numbers) <= limit
     assert len(numbers) + body.left_out == total - after
     assert [each.id for each in body.items] == [f"d-{number - 1}" for number in numbers]
+    assert numbers[-1:] == ([total] if most and total > after else [])
+    assert len({later - number for number, later in pairwise(numbers)}) <= 1
     if total - after <= min(limit, most):
         assert len(numbers) == total - after
 

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from starlette.requests import Request
 
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.ingest.http.request_limits import BoundedHttpProtocol, OneWriteTransport, inflate, read_body
 from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import Ingest

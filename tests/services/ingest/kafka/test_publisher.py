@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.producer import Completions
-from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
+from services.ingest.kafka.publisher import DETECTIONS, NOT_CONNECTED, KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.rows.decoding import heartbeat_us
@@ -29,14 +29,17 @@ DEADLINE_S = 5.0
 class Producer:
     """A producer whose records are settled when the test says so."""
 
-    def __init__(self, *, settles: bool = True, refuses: Exception | None = None) -> None:
+    def __init__(self, *, settles: bool = True, refuses: Exception | None = None, lacks: str = "") -> None:
         self.settles = settles
+        self.lacks = lacks
         self.refuses = refuses
         self.closed = threading.Event()
         self.sent: list[tuple[str, bytes | None, bytes, dict[str, int]]] = []
         self.unsettled: list[Future] = []
 
     def partitions_for(self, topic: str) -> set[int]:
+        if topic in self.lacks:
+            raise KafkaTimeoutError
         return {0, 1, 2}
 
     def send(self, topic: str, value: bytes, key: bytes | None, **where_and_when: int) -> Future:
@@ -107,6 +110,17 @@ async def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> 
         assert await publisher.publish([FRAME], 0) == [True]
         await publisher.send_heartbeat(0)
         assert heartbeats(publisher) == (1, 1)
+
+
+async def test_a_topic_that_kafka_does_not_have_is_named_until_it_is_there() -> None:
+    lacking = Producer(lacks=DETECTIONS)
+    async with publishing(KafkaTimeoutError(), *[lacking] * 500) as publisher:
+        assert publisher.problem == NOT_CONNECTED
+        await until(lambda: publisher.problem.startswith(f"Kafka does not find the topic {DETECTIONS}: "))
+        assert lacking.closed.is_set()
+        lacking.lacks = ""
+        await until(lambda: publisher.connected)
+        assert publisher.problem == NOT_CONNECTED  # should it be given up
 
 
 async def test_one_frame_failing_does_not_fail_its_neighbour() -> None:

@@ -34,7 +34,8 @@ class Line(KeepingPublisher):
         parts = (IngestSettings(), self.registry, self, IngestMetrics(CollectorRegistry()))
         self.trail = KeptRecords()
         audit = AuditTrail("ingest", self.trail)
-        self.client = TestClient(create_app(*parts, audit=audit, clock_us=lambda: NOW_US))
+        self.app = create_app(*parts, audit=audit, clock_us=lambda: NOW_US)
+        self.client = TestClient(self.app)
 
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
         assert topic in {SENSORS, TEMPLATES}

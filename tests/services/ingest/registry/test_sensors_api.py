@@ -1,7 +1,7 @@
 import pytest
 
 from coincide import Histogram
-from services.common.pages import encode_cursor
+from services.common.http.pages import encode_cursor
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS, Ingest
 
 
@@ -62,6 +62,7 @@ def test_readiness_says_what_is_missing_and_life_does_not_depend_on_it() -> None
     response = ingest.client.get("/readyz")
     assert response.status_code == 503
     assert response.json()["detail"].count(";") == 2
+    assert "coincide_ready 0.0" in ingest.client.get("/metrics").text
     assert ingest.client.get("/livez").status_code == 200
 
 

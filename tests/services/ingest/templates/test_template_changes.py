@@ -114,18 +114,23 @@ def test_what_is_no_template_or_does_not_fit_its_sensors_is_refused(
     assert line.template_of("mic-1") == Histogram.uniform(-3, 0).id
 
 
+def cut_short(line: Line, untaken: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Change the template while Kafka does not take one of the sensors."""
+    publish = line.publish_record
+
+    async def publish_all_but_one(topic: str, key: bytes, value: bytes | None) -> bool:
+        return key != untaken.encode() and await publish(topic, key, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(line, "publish_record", publish_all_but_one)
+        return change(line, "PUT", "cable", LONGER, if_match='"1"')
+
+
 def test_sensors_that_kafka_did_not_take_are_behind_and_follow_when_asked_again(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(line, "mic-1", "mic-2")
-    publish = line.publish_record
-
-    async def publish_all_but_one(topic: str, key: bytes, value: bytes | None) -> bool:
-        return key != b"mic-2" and await publish(topic, key, value)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(line, "publish_record", publish_all_but_one)
-        refused = change(line, "PUT", "cable", LONGER, if_match='"1"')
+    refused = cut_short(line, "mic-2", monkeypatch)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     shown = change(line, "GET", "cable")
     assert (shown.headers["etag"], shown.json()["sensors"], shown.json()["behind"]) == ('"2"', 2, 1)
@@ -133,6 +138,34 @@ def test_sensors_that_kafka_did_not_take_are_behind_and_follow_when_asked_again(
     again = change(line, "PUT", "cable", LONGER, if_match='"2"')
     assert (again.status_code, again.headers["etag"], again.json()["behind"]) == (200, '"2"', 0)
     assert line.template_of("mic-2") == Histogram.uniform(-5, 0).id
+
+
+def test_what_was_begun_is_finished_once_all_is_read_and_kafka_takes_it(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(line, "mic-1", "mic-2")
+    cut_short(line, "mic-2", monkeypatch)
+    monkeypatch.setattr(template_changes, "TRY_AGAIN_S", 0.01)
+    monkeypatch.setattr(line.registry.templates, "is_caught_up", False)
+    published, publish = [], line.publish_record
+
+    async def publish_at_the_third_try(topic: str, key: bytes, value: bytes | None) -> bool:
+        published.append(key)
+        return len(published) > 2 and await publish(topic, key, value)
+
+    monkeypatch.setattr(line, "publish_record", publish_at_the_third_try)
+
+    async def finish() -> None:
+        finishing = asyncio.create_task(line.app.state.finish_templates())
+        await asyncio.sleep(0.1)
+        assert not published
+        monkeypatch.setattr(line.registry.templates, "is_caught_up", True)
+        await asyncio.wait_for(finishing, 10)
+
+    asyncio.run(finish())
+    assert published == [b"mic-2"] * 3
+    assert line.template_of("mic-2") == Histogram.uniform(-5, 0).id
+    assert change(line, "GET", "cable").json()["behind"] == 0
 
 
 def test_more_sensors_than_follow_at_once_all_follow(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from services.common.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.settings import describe_errors
 
 

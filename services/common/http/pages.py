@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 
 #: Where a page ends, in the order of its list: a number of insertion, or a name.
 Place = int | str

@@ -1,7 +1,7 @@
 from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi.testclient import TestClient
 
-from services.common.problem import Problem, install_problem_handlers
+from services.common.http.problem import Problem, install_problem_handlers
 
 
 def client() -> TestClient:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from fastapi import Depends, Header
 
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 
 IF_MATCH = r'^(\*|"\d{1,19}"(, ?"\d{1,19}")*)$'
 _TAG = re.compile(r'"(\d{1,19})"')
