@@ -26,8 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"alerting cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 1
     configure_logs(settings.log_level)
-    serve(app, settings, tls)
-    return 0
+    return serve(app, settings, tls)
 
 
 if __name__ == "__main__":

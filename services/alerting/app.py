@@ -1,10 +1,14 @@
 """The alerting application: routes around the parts that it receives; it starts nothing by itself."""
 
+import logging
+from collections.abc import Callable
 from functools import partial
 
-from fastapi import FastAPI
-from fastapi.responses import RedirectResponse
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.types import Lifespan
 
 from services.alerting.alerts.acts import Acts
@@ -13,6 +17,7 @@ from services.alerting.api.history import history_router
 from services.alerting.api.listings import Lists
 from services.alerting.api.live import live_router
 from services.alerting.api.queries import queries_router
+from services.alerting.api.rebuilds import rebuilds_router
 from services.alerting.api.receivers import receivers_router
 from services.alerting.api.result_models import describe_all_bodies
 from services.alerting.api.results import dead_letters_router, episodes_router, matches_router
@@ -27,10 +32,25 @@ from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
 from services.common.access.routes import audit_router, caller_router, keys_router
-from services.common.document_page import document_page_router
+from services.common.http.document_page import document_page_router
+from services.common.http.problem import Problem, problem_response
 from services.common.kafka import create_consumer
 from services.common.operations import install_operations
 from services.common.settings import Streams
+
+logger = logging.getLogger(__name__)
+
+
+async def _refuse_nul(request: Request) -> None:
+    """Refuse the one character that PostgreSQL has in no text; no record has it in a name."""
+    if "\0" in request.url.path or b"%00" in request.scope["query_string"]:
+        raise Problem(422, "the URL has the character NUL (%00), which is in no name")
+
+
+async def _on_database_away(_request: Request, error: Exception) -> JSONResponse:
+    """Answer that to try again may help; what is wrong is for the log alone."""
+    logger.warning("the database cannot be used", extra={"fault": str(error)})
+    return problem_response(503, "The database cannot be used now.", {"Retry-After": "1"})
 
 
 def create_app(  # noqa: PLR0913 - the parts of the service
@@ -46,6 +66,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     access: ComponentAccess,
     receivers: Receivers,
     acts: Acts,
+    writes: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application; `lifespan` brings the database up to date; `app.state.end_live_streams` lets it stop."""
@@ -54,7 +75,8 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         description="Queries, matches, episodes, alerts and dead letters; all but the last as a live stream.",
         version="1",
         lifespan=lifespan,
-        docs_url=None,  # see services.common.document_page
+        dependencies=[Depends(_refuse_nul)],
+        docs_url=None,  # see services.common.http.document_page
         redoc_url=None,
     )
     app.add_middleware(RequestTimes, metrics=metrics)
@@ -64,6 +86,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(alerts_router(engine, settings, lists, acts))
     app.include_router(silences_router(engine, settings, acts))
     app.include_router(receivers_router(engine, settings, receivers, acts))
+    app.include_router(rebuilds_router(engine, acts))
     app.include_router(dead_letters_router(lists))
     app.include_router(queries_router(engine, changes, streams, sensors, receivers))
     app.include_router(live_router(engine, hub, metrics, settings, progress))
@@ -73,7 +96,9 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(audit_router(partial(create_consumer, settings.kafka_bootstrap)))
     if settings.console_url is not None:
         app.get("/", include_in_schema=False)(lambda: RedirectResponse(f"{settings.console_url}/", 307))
-    install_operations(app, metrics.registry, progress.not_ready_because)
+    install_operations(app, metrics.registry, progress.not_ready_because, lambda: {"writes": writes()})
+    for fault in (OperationalError, NoConnectionError):
+        app.add_exception_handler(fault, _on_database_away)
     describe_all_bodies(app)
     app.include_router(document_page_router(app.title))
     describe_access(app, needs_key=settings.needs_key)

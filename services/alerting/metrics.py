@@ -31,18 +31,36 @@ class Metrics:
         self.inserted = self._counter("records_inserted", "Kafka records stored as new rows.", "topic")
         self.duplicates = self._counter("records_duplicate", "Kafka records that were stored already.", "topic")
         self.malformed = self._counter("records_malformed", "Kafka records skipped because unreadable.", "topic")
+        self.records_expired = self._counter(
+            "records_expired", "Records that Kafka deleted before they were stored.", "topic"
+        )
         self.matches = self._counter("matches", "Matches stored.", "query")
         self.superseded = self._counter("matches_superseded", "Matches that a larger one of them supersedes.", "query")
         self.episodes = self._counter("episodes", "Episodes of which nothing was known before.", "query")
         self.retracted = self._counter("episodes_retracted", "Retractions of episodes stored.", "query")
-        self.expired = self._counter("rows_expired", "Rows deleted by retention.", "table")
-        self.stored_matches = Gauge("coincide_alerting_stored_matches", "Matches stored now.", registry=registry)
-        self.stored_match_bytes = Gauge(
-            "coincide_alerting_stored_match_bytes", "Bytes of the match records stored, estimated.", registry=registry
+        self.expired = self._counter(
+            "rows_expired", "Rows deleted by retention: of age, or for room.", "table", "reason"
         )
+        self.stored_matches = Gauge("coincide_alerting_stored_matches", "Matches stored now.", registry=registry)
+        self.stored_bytes = self._gauge("stored_bytes", "Bytes of the records stored, estimated.", "table")
         self.failures = self._counter("follower_failures", "Times that following Kafka failed and began again.")
+        self.database_lost_at = Gauge(
+            "coincide_alerting_database_lost_timestamp_seconds",
+            "When alerting last noticed that its database was deleted or replaced, also before it was started anew, or "
+            "is empty though Kafka was read before; 0: never.",
+            registry=registry,
+        )
+        self.silent_sensors = self._gauge(
+            "silent_sensors",
+            "Sensors that are silent, of the areas with the most, and without an area of all others; absent while "
+            "nobody knows, because fusion does not listen.",
+            "area",
+        )
         self.lag = Gauge(
-            "coincide_alerting_lag_records", "Records in Kafka not yet stored.", ["topic"], registry=registry
+            "coincide_alerting_lag_records",
+            "Records in Kafka not yet stored; absent while that is unknown.",
+            ["topic"],
+            registry=registry,
         )
         self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
         self.record_delay = self._histogram("record_delay_seconds", "Kafka record time to stored.", "topic")
@@ -53,6 +71,7 @@ class Metrics:
         self.store_time = self._histogram("store_seconds", "Time to store one batch.")
         self.live_readers = Gauge("coincide_alerting_live_readers", "Readers of the live stream.", registry=registry)
         self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")
+        self.live_replayed = self._counter("live_rows_replayed", "Rows read from the database for live readers.")
         self.live_sent = self._counter("live_matches_sent", "Matches handed to live readers.")
         self.live_episodes_sent = self._counter("live_episodes_sent", "Changes of episodes handed to live readers.")
         self.live_alerts_sent = self._counter("live_alerts_sent", "Changes of alerts handed to live readers.")
@@ -61,11 +80,19 @@ class Metrics:
         self.deliveries = self._counter("deliveries", "Attempts to tell a receiver.", "receiver", "outcome")
         self.outbox = self._gauge("outbox_deliveries", "Deliveries that wait.", "receiver")
         self.outbox_age = self._gauge("outbox_age_seconds", "For how long the oldest delivery waits.", "receiver")
+        self.tells = self._gauge("tells_receivers", "1 where this process, of those on its database, tells receivers.")
+        self.writes = self._gauge("writes", "1 where this process, of those on its database, follows Kafka and writes.")
         self.delivery_delay = self._histogram(
             "delivery_delay_seconds", "Transition stored to receiver told.", "receiver"
         )
         self.query_changes = self._counter("query_changes", "Changes of queries by what became of them.", "outcome")
         self.requests = self._histogram("request_seconds", "HTTP requests, live streams left out.", "route", "status")
+
+    def forget_what_is_stored(self) -> None:
+        """Say nothing of what only the process that writes knows: another one does now."""
+        for each in (self.lag, self.silent_sensors, self.stored_bytes, self.alerts, self.outbox, self.outbox_age):
+            each.clear()
+        self.stored_matches.set(0)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"coincide_alerting_{name}", text, labels, registry=self.registry)

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
+import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from ssl import SSLContext
 from types import FrameType
@@ -18,10 +20,12 @@ from services.alerting.alerts.raising import OutboxLimits, Raising
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.app import create_app
-from services.alerting.kafka.follower import Follower, Listeners
+from services.alerting.kafka.follower import Follower
+from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession
-from services.alerting.kafka.projection import Progress, Seed
+from services.alerting.kafka.projection import DATABASE_LOST, Progress, Seed
 from services.alerting.kafka.records import DETECTIONS, TOPICS
+from services.alerting.kafka.standby import Standby
 from services.alerting.kafka.storing import Storage
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
@@ -29,11 +33,12 @@ from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.receivers.receiver import Receivers, load_receivers
-from services.alerting.receivers.sending import Sending
+from services.alerting.receivers.sending import Telling
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.alert_rows import StoredAlert
-from services.alerting.store.dialect import migrate, open_engine
-from services.alerting.store.expiry import Expiry, Room
+from services.alerting.store.dialect import DatabaseFile, migrate, open_engine
+from services.alerting.store.expiry import Expiry
+from services.alerting.store.lease import Lease
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
@@ -46,6 +51,9 @@ from services.common.sensor_health import HealthFeed
 from services.common.settings import load_streams
 
 GRACE_S = 5
+LOST = os.EX_IOERR  # exit status 74: whoever supervises the process starts it anew, and it fills a new database
+
+logger = logging.getLogger(__name__)
 
 
 def build_app(settings: AlertingSettings) -> Guarded:
@@ -53,9 +61,11 @@ def build_app(settings: AlertingSettings) -> Guarded:
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     queries = load_queries(settings.queries_path, streams)
     engine = open_engine(settings.database_url)
+    file = DatabaseFile(engine)
     metrics = Metrics(CollectorRegistry())
+    metrics.database_lost_at.set(file.lost_at_s())  # whoever noticed ended within a second: nobody may have asked it
     access = ComponentAccess("alerting", settings, metrics.registry)
-    progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up)
+    progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up, file.is_lost)
     records = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
     changes = QueryChanges(
         engine,
@@ -66,95 +76,139 @@ def build_app(settings: AlertingSettings) -> Guarded:
         timeout_s=settings.kafka_timeout_s,
         queries_max=settings.queries_max,
     )
-    hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
-    room = Room(settings.matches_most_rows, settings.matches_most_bytes)
-    expiry = Expiry(engine, metrics, settings.kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
-    seed = Seed(queries, records, access.audit, engine)
-
+    hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches, settings.live_replays_max)
     receivers = Receivers(load_receivers(settings.receivers_path))
-    raising = Raising(receivers, OutboxLimits(settings.deliver_within_s, settings.outbox_max))
     sensors, heard = RegisteredSensors(), HealthFeed()
-    of_sensors = SensorConditions(sensors, heard, settings.sensor_limits)
-    storage = Storage(engine, metrics, raising, SystemConditions(settings.condition_limits, of_sensors))
-    outcomes = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
-    sending = Sending(
-        receivers,
-        engine,
-        outcomes,
-        metrics,
-        deliver_within_s=settings.deliver_within_s,
-        may_be_private=settings.receivers_may_be_private,
-        tells=settings.tells_receivers,
-    )
-    read = partial(create_consumer, settings.kafka_bootstrap)
     views: dict[str, TopicView] = {SENSORS: sensors, f"coincide.{HEALTH}": heard, TOPICS.queries: streams}
-    followers = [TopicFollower(topic, view, read) for topic, view in views.items()]
+    read = partial(create_consumer, settings.kafka_bootstrap)
+    topics = [TopicFollower(topic, view, read) for topic, view in views.items()]
+
+    def kafka_answers() -> bool:
+        return all(each.kafka_answers for each in topics)
+
+    lease = Lease(engine)
+    follow = _follows(
+        settings,
+        lease,
+        metrics,
+        progress,
+        Seed(queries, records, access.audit, engine),
+        Raising(receivers, OutboxLimits(settings.deliver_within_s, settings.outbox_max)),
+        SystemConditions(settings.condition_limits, SensorConditions(sensors, heard, settings.sensor_limits)),
+    )
+    metrics.writes.set_function(lambda: lease.term is not None)
+    telling = Telling(settings, engine, receivers, metrics, lease)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(migrate, engine)
+        file.opened()
+        with engine.connect() as connection:
+            hub.newest_sequence = newest_sequence(connection)
+        handing_over = HandingOver(engine, _listeners(hub, progress, telling), hub.newest_sequence)
+        follower = follow(Standby(engine, handing_over, receivers, progress, metrics, kafka_answers))
+        begun: list[Lease | Follower | TopicFollower | ComponentAccess] = [lease, follower, *topics, access]
+        for each in begun:
+            each.start()
+        yield
+        hub.close()
+        ended: list[Lease | Follower | TopicFollower | ComponentAccess | Telling]
+        ended = [access, *topics, follower, telling, lease]  # who writes and tells ends before another may
+        for stop in (*(each.stop for each in ended), records.close):
+            await run_in_threadpool(stop)
+        engine.dispose()
+
+    app = create_app(
+        settings,
+        streams,
+        engine,
+        metrics,
+        progress,
+        changes,
+        hub,
+        sensors,
+        receivers=receivers,
+        acts=Acts(records, progress, access.audit, settings.kafka_timeout_s),
+        access=access,
+        writes=lambda: lease.term is not None,
+        lifespan=lifespan,
+    )
+    app.state.database_file = file
+    return Guarded(app, access.guard, settings.max_open_per_peer)
+
+
+def _follows(
+    settings: AlertingSettings,
+    lease: Lease,
+    metrics: Metrics,
+    progress: Progress,
+    seed: Seed,
+    raising: Raising,
+    conditions: SystemConditions,
+) -> Callable[[Standby], Follower]:
+    """Return what makes the thread that follows Kafka and writes the database, or stands by."""
+    retention = settings.room, settings.retention_chunk_rows, settings.retention_every_s
+    expiry = Expiry(lease.writer, metrics, settings.kept_s, *retention)
+    storage = Storage(lease.writer, metrics, raising, conditions)
 
     def connect() -> KafkaSession:
         return KafkaSession(
             settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), DETECTIONS, settings.batch_records
         )
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(migrate, engine)
-        with engine.connect() as connection:
-            hub.newest_sequence = newest_sequence(connection)
-        soon = asyncio.get_running_loop().call_soon_threadsafe
+    return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage)
 
-        def stored(rows: Sequence[StoredRow]) -> None:
-            soon(hub.publish, rows)
-            if any(isinstance(each, StoredAlert) for each in rows):
-                sending.wake()
 
-        def reached(topic: str, next_offset: int) -> None:
-            soon(progress.reached, topic, next_offset)
-            if topic == TOPICS.alert_controls:
-                sending.wake()
+def _listeners(hub: LiveHub, progress: Progress, telling: Telling) -> Listeners:
+    """Return who hears, on the loop that runs now, of what the follower has stored."""
+    soon = asyncio.get_running_loop().call_soon_threadsafe
 
-        listeners = Listeners(stored, reached, sending.begin)
-        follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed, storage)
-        follower.start()
-        for each in followers:
-            each.start()
-        access.start()
-        yield
-        hub.close()
-        stops = (
-            access.stop,
-            *(each.stop for each in followers),
-            follower.stop,
-            sending.stop,
-            outcomes.close,
-            records.close,
-        )
-        for stop in stops:
-            await run_in_threadpool(stop)
-        engine.dispose()
+    def stored(rows: Sequence[StoredRow]) -> None:
+        soon(hub.publish, rows)
+        if any(isinstance(each, StoredAlert) for each in rows):
+            telling.wake()
 
-    acts = Acts(records, progress, access.audit, settings.kafka_timeout_s)
-    parts = settings, streams, engine, metrics, progress, changes, hub, sensors
-    app = create_app(*parts, receivers=receivers, acts=acts, access=access, lifespan=lifespan)
-    return Guarded(app, access.guard)
+    def reached(topic: str, next_offset: int) -> None:
+        soon(progress.reached, topic, next_offset)
+        if topic == TOPICS.alert_controls:
+            telling.wake()
+
+    return Listeners(stored, reached, telling.begin, telling.pause)
 
 
 class Server(uvicorn.Server):
-    """uvicorn waits for every response before it stops; this server also ends the live streams, which never end."""
+    """uvicorn waits for every response before it stops; this server also ends the live streams, which never end.
+
+    It stops, too, when the database's file is lost.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.app, Guarded)  # noqa: S101 - `serve` gives it one
+        assert isinstance(config.app.application, FastAPI)  # noqa: S101 - `build_app` does
+        self._parts = config.app.application.state
+        self.status = 0
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look, ten times a second, whether to stop."""
+        if not self.should_exit and self._parts.database_file.is_lost():
+            logger.error(DATABASE_LOST)
+            self._parts.database_file.note_loss()
+            self._parts.end_live_streams()
+            self.should_exit, self.status = True, LOST
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
         """Begin to stop; called as a signal handler, in the midst of whatever the event loop does."""
-        app = self.config.app
-        assert isinstance(app, Guarded)  # noqa: S101 - `serve` gives it one
-        assert isinstance(app.application, FastAPI)  # noqa: S101 - `build_app` does
         with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
-            asyncio.get_running_loop().call_soon_threadsafe(app.application.state.end_live_streams)
+            asyncio.get_running_loop().call_soon_threadsafe(self._parts.end_live_streams)
         # Not the base class's way, which raises the signal again at the end: a stop in order is no failure.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
 
-def serve(app: Guarded, settings: AlertingSettings, tls: SSLContext | None) -> None:
-    """Serve until SIGTERM or SIGINT."""
+def serve(app: Guarded, settings: AlertingSettings, tls: SSLContext | None) -> int:
+    """Serve until SIGTERM or SIGINT, or until the database is lost; return the exit status, 0 or `LOST`."""
     config = uvicorn.Config(
         app,
         settings.host,
@@ -165,4 +219,6 @@ def serve(app: Guarded, settings: AlertingSettings, tls: SSLContext | None) -> N
         timeout_graceful_shutdown=GRACE_S,
         ssl_context_factory=None if tls is None else lambda *_: tls,
     )
-    Server(config).run()
+    server = Server(config)
+    server.run()
+    return server.status

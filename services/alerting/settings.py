@@ -7,11 +7,13 @@ from pydantic import Field, model_validator
 
 from services.alerting.alerts.sensor_conditions import SensorLimits
 from services.alerting.alerts.system_conditions import ConditionLimits
-from services.common.settings import ComponentSettings, Port, TrustedCertificates
+from services.alerting.store.expiry import Room
+from services.common.settings import MOST_OPEN_PER_PEER, ComponentSettings, OpenPerPeer, Port, TrustedCertificates
 
 DAY_S = 86_400.0
 
 Seconds = Annotated[float, Field(gt=0, le=10 * 365 * DAY_S)]
+MostBytes = Annotated[int, Field(ge=2**20, le=2**50)]
 
 
 class AlertingSettings(ComponentSettings):
@@ -41,10 +43,6 @@ class AlertingSettings(ComponentSettings):
         description="Receivers set over REST may reach private addresses, and people through Apprise, as those of the "
         "file may.",
     )
-    tells_receivers: bool = Field(
-        True,
-        description="Whether this process tells receivers. Of several on one Kafka cluster one may.",
-    )
     receivers_max: int = Field(50, ge=1, le=1000, description="Most receivers at a time, those of the file included.")
     silences_max: int = Field(1000, ge=1, le=100_000, description="Most silences at a time, past ones included.")
     deliver_within_s: Seconds = Field(
@@ -54,7 +52,7 @@ class AlertingSettings(ComponentSettings):
         10_000, ge=1, le=10_000_000, description="Most deliveries that wait for one receiver; those beyond are dead."
     )
     line_stalled_s: Seconds | None = Field(
-        60.0, description="A system alert fires if detections arrive and no batch ends for so long; null: none."
+        75.0, description="A system alert fires if detections arrive and no batch ends for so long; null: none."
     )
     dead_letters_per_minute: int | None = Field(
         600, ge=1, le=1_000_000, description="A system alert fires if there are more dead letters a minute; null: none."
@@ -77,7 +75,9 @@ class AlertingSettings(ComponentSettings):
         True, description="A system alert fires if the recent errors of a sensor no longer fit its template."
     )
     database_url: str = Field(
-        "sqlite:///.local/alerting.sqlite3", description="SQLAlchemy URL of the database: sqlite or postgresql."
+        "sqlite:///.local/alerting.sqlite3",
+        repr=False,  # it may hold a password
+        description="SQLAlchemy URL of the database: sqlite or postgresql.",
     )
     batch_records: int = Field(2000, ge=1, le=100_000, description="Most Kafka records stored in one transaction.")
     matches_kept_s: Seconds = Field(
@@ -87,11 +87,18 @@ class AlertingSettings(ComponentSettings):
     matches_most_rows: int = Field(
         5_000_000, ge=1, le=10**10, description="Most matches kept; the oldest beyond are deleted before their time."
     )
-    matches_most_bytes: int = Field(
+    matches_most_bytes: MostBytes = Field(
         10 * 2**30,
-        ge=2**20,
-        le=2**50,
         description="Most bytes of match records kept, as the newest thousand let expect; indexes take as much again.",
+    )
+    episodes_most_bytes: MostBytes = Field(
+        10 * 2**30, description="Most bytes of revisions of episodes kept; the oldest beyond go before their time."
+    )
+    alerts_most_bytes: MostBytes = Field(
+        2**30, description="Most bytes of transitions of alerts kept; the oldest beyond go before their time."
+    )
+    dead_letters_most_bytes: MostBytes = Field(
+        2**30, description="Most bytes of dead letters kept; the oldest beyond go before their time."
     )
     dead_letters_kept_s: Seconds = Field(
         30 * DAY_S, description="Dead letters are deleted this long after they entered their Kafka topic."
@@ -102,11 +109,19 @@ class AlertingSettings(ComponentSettings):
     )
     page_items: int = Field(100, ge=1, le=1000, description="Items on a page when the caller names no limit.")
     page_items_max: int = Field(1000, ge=1, le=10_000, description="Most items that a caller may ask for on a page.")
+    max_open_per_peer: OpenPerPeer = MOST_OPEN_PER_PEER
     exports_max: int = Field(
         4, ge=1, le=100, description="Most lists streamed as NDJSON, CSV or Parquet at a time; one takes up to 100 MB."
     )
     queries_max: int = Field(100, ge=1, le=10_000, description="Most queries at a time; not above what fusion allows.")
     live_readers_max: int = Field(200, ge=1, le=100_000, description="Most readers of the live stream at a time.")
+    live_replays_max: int = Field(
+        1,
+        ge=1,
+        le=20,
+        description="Pages of missed rows, 500 each, read from the database for live readers at a time. The other "
+        "readers wait for their turn, so that lists are answered meanwhile.",
+    )
     live_queue_matches: int = Field(
         5000,
         ge=1,
@@ -121,8 +136,8 @@ class AlertingSettings(ComponentSettings):
     history_url: str | None = Field(
         None,
         pattern=r"^https?://(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+)(:\d{1,4}|:[1-5]\d{4})?$",
-        description="The history process, as http://host:port: requests for /v1/history-runs and what-ifs are passed "
-        "on to it. null: they are answered 503.",
+        description="The history process, as http://host:port: requests for /v1/history-runs, "
+        "/v1/learning-runs and what-ifs are passed on to it. null: they are answered 503.",
     )
     history_timeout_s: Seconds = Field(
         30.0, description="How long the history process may take for one answer, or for one piece of a long one."
@@ -140,6 +155,17 @@ class AlertingSettings(ComponentSettings):
     def kept_s(self) -> tuple[float, float]:
         """How long matches and dead letters are kept."""
         return self.matches_kept_s, self.dead_letters_kept_s
+
+    @property
+    def room(self) -> Room:
+        """How much is kept at most, however young it is."""
+        most_bytes = {
+            "matches": self.matches_most_bytes,
+            "episode_revisions": self.episodes_most_bytes,
+            "alert_transitions": self.alerts_most_bytes,
+            "dead_letters": self.dead_letters_most_bytes,
+        }
+        return Room(most_bytes, self.matches_most_rows)
 
     @property
     def condition_limits(self) -> ConditionLimits:

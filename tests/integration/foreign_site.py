@@ -98,7 +98,7 @@ def results_of_page(
 ) -> list[Any]:
     """Open a page of ``http://name:port`` in the browser and return what became of each of its attempts."""
     site = ForeignSite(("127.0.0.2", port), attempts, behind)
-    with _served(site), tempfile.TemporaryDirectory() as profile:
+    with _served(site), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         url = f"http://{name}:{site.server_address[1]}/"
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         command += [f"--user-data-dir={profile}", f"--host-resolver-rules=MAP {name} 127.0.0.2", "--no-proxy-server"]

@@ -1,7 +1,6 @@
 """Keys, TLS and the audit trail on real processes and a real Kafka: made, shown, limited, revoked, told of."""
 
 import socket
-import ssl
 import subprocess
 import sys
 import time
@@ -31,6 +30,7 @@ from tests.integration.service_process import (
     running_ingest,
     until,
 )
+from tests.integration.tls_handshakes import check_tls
 from tests.services.https_server import own_certificate
 from tests.services.ingest.building import SENSORS
 
@@ -220,35 +220,6 @@ def test_a_replica_that_starts_later_knows_the_keys(kafka: Broker, admin: str, t
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that its own key has signed, and that key."""
     return own_certificate(tmp_path_factory.mktemp("tls"))
-
-
-def handshake(port: int, trusted: Path, version: ssl.TLSVersion) -> str | None:
-    """Return the version that was agreed on, offering this one alone; None where the server would not."""
-    context = ssl.create_default_context(cafile=str(trusted))
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # with which OpenSSL still offers the old versions
-    context.minimum_version = context.maximum_version = version
-    try:
-        with (
-            socket.create_connection(("127.0.0.1", port), 10) as plain,
-            context.wrap_socket(plain, server_hostname="127.0.0.1") as spoken,
-        ):
-            return spoken.version()
-    except (ssl.SSLError, ConnectionError):
-        return None
-
-
-def check_tls(port: int, trusted: Path, path: str = "/livez") -> None:
-    trusting = ssl.create_default_context(cafile=str(trusted))
-    until(lambda: handshake(port, trusted, ssl.TLSVersion.TLSv1_3) is not None)
-    assert httpx.get(f"https://127.0.0.1:{port}{path}", verify=trusting).status_code == 200
-    assert handshake(port, trusted, ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
-    assert handshake(port, trusted, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
-    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
-        assert handshake(port, trusted, ssl.TLSVersion.TLSv1_1) is None
-    with pytest.raises(httpx.TransportError):
-        httpx.get(f"http://127.0.0.1:{port}{path}")
-    with pytest.raises(httpx.ConnectError, match="self-signed"):  # a stranger's certificate is not believed
-        httpx.get(f"https://127.0.0.1:{port}{path}")
 
 
 def test_each_server_speaks_tls_1_2_at_least(kafka: Broker, certificate: tuple[Path, Path], tmp_path: Path) -> None:

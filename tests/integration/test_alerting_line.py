@@ -12,8 +12,8 @@ from deploy.local.broker import Broker
 from deploy.local.harbour import BANG
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from services.alerting.kafka.records import Topics
-from tests.integration.service_process import AlertingProcess, running_alerting, until
-from tests.integration.topics import running_broker, send
+from tests.integration.service_process import AlertingProcess, metric, running_alerting, until
+from tests.integration.topics import expire, running_broker, send
 from tests.services.alerting.records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
@@ -72,6 +72,7 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
         file.unlink()
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
+        assert metric(alerting.url, "coincide_alerting_database_lost_timestamp_seconds")
         queries = {each["id"]: each for each in alerting.get("/v1/queries")["items"]}
         assert queries.keys() == {BANG, "intruder", ALL_THREE, TWO_OF_THREE}  # what was removed is not seeded again
         assert queries["intruder"]["version"] == 2
@@ -80,6 +81,23 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
         assert alerting.get("/v1/matches/m-51")["superseded_by"] == "m-50"
         recreated = alerting.call("PUT", "/v1/queries/sn1987a", json=query("sn1987a"))
         assert recreated.json()["version"] == 3
+
+
+def test_matches_that_kafka_deleted_before_they_were_stored_are_counted(broker: Broker, tmp_path: Path) -> None:
+    counted = f'coincide_alerting_records_expired_total{{topic="{TOPICS.matches}"}}'
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+        alerting.wait_for("/readyz", 200)
+        write(broker, TOPICS.matches, match("stored"))
+        until(lambda: "stored" in match_ids(alerting))
+        assert alerting.stop() == 0
+    write(broker, TOPICS.matches, match("gone-1"), match("gone-2"))
+    expire(broker.bootstrap, TOPICS.matches)
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+        alerting.wait_for("/readyz", 200)
+        until(lambda: metric(alerting.url, counted) == 2)
+        write(broker, TOPICS.matches, match("stored too"))
+        until(lambda: "stored too" in match_ids(alerting))
+        assert metric(alerting.url, counted) == 2
 
 
 def test_a_broker_that_hangs_or_goes_away_is_waited_for(broker: Broker, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """From an episode on a real Kafka to a webhook, through alerting as a process, whatever is killed or lost."""
 
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ from deploy.local.broker import Broker
 from deploy.local.machine import wait_until
 from services.alerting.kafka.records import Topics
 from tests.integration.fusion_process import end, fusion_job
-from tests.integration.service_process import AlertingProcess, running_alerting, running_ingest, until
+from tests.integration.service_process import AlertingProcess, metric, running_alerting, running_ingest, until
 from tests.integration.topics import read_all, running_broker, send
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
+from tests.postgresql import running_server
 from tests.services.alerting.records import episode, match, query
 
 pytestmark = pytest.mark.jvm
@@ -38,6 +42,7 @@ def webhook(sink: Sink, **more: Any) -> dict[str, Any]:
 
 
 def put(alerting: AlertingProcess, id_: str, **fields: Any) -> int:
+    alerting.wait_for("/readyz", 200)  # before Kafka is reached, every change is refused
     answer = alerting.call("PUT", f"/v1/queries/{id_}", json={**EDGE, **fields}, headers={"If-Match": "*"})
     if answer.status_code == 412:
         answer = alerting.call("PUT", f"/v1/queries/{id_}", json={**EDGE, **fields})
@@ -64,6 +69,7 @@ def test_an_episode_rings_a_webhook_and_its_end_does_too(kafka: Broker, tmp_path
         until(lambda: sink.told() == ["firing", "escalated"])
         write(kafka, episode("e-rings", 3, "closed", **{**said, "received_at_us": now_us()}, best_probability=0.95))
         until(lambda: sink.told() == ["firing", "escalated", "resolved"])
+        until(lambda: _waiting(alerting) == 0)  # it is written down, so that the next alerting tells nothing again
         first, *_, last = sink.events
         assert first["specversion"] == "1.0"
         assert (first["data"]["title"], first["data"]["severity"]) == ("Shot in bay", "warning")
@@ -82,6 +88,7 @@ def test_a_match_of_a_query_that_does_not_coalesce_rings(kafka: Broker, tmp_path
         said: dict[str, Any] = {"query": "pairs", "query_version": version, "received_at_us": now_us()}
         write(kafka, match("m-weak", **said | {"probability": 0.3}), match("m-good", **said), topic=TOPICS.matches)
         until(lambda: sink.told() == ["firing", "resolved"])
+        until(lambda: _waiting(alerting) == 0)
         assert {each["data"]["source"] for each in sink.events} == {"m-good"}
 
 
@@ -140,6 +147,68 @@ def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(t
             until(lambda: _waiting(alerting) == 0)
     assert sink.told() == ["firing", "resolved", "reopened"]
     assert {each["data"]["source"] for each in sink.events} == {"line_stalled"}
+
+
+@pytest.mark.timeout(400)
+def test_of_two_processes_on_one_database_the_other_tells_what_a_suspended_or_killed_one_has_not(
+    tmp_path: Path,
+) -> None:
+    with running_broker(tmp_path / "kafka") as kafka, running_sink() as sink, running_server() as server:
+        own = {
+            "receivers_path": receivers(tmp_path, ops={**webhook(sink), "system": False}),
+            "database_url": server.url(server.create()),
+        }
+        with (
+            running_alerting(kafka.bootstrap, tmp_path, **own) as one,
+            running_alerting(kafka.bootstrap, tmp_path, **own) as another,
+        ):
+            until(lambda: _tells(one) + _tells(another) == 1)
+            first, second = sorted((one, another), key=_tells, reverse=True)
+            version = put(second, "shared", coalesce={"gap_s": 1}, alert={"max_per_hour": 100, "resolve_after_s": 3600})
+            said: dict[str, Any] = {"query": "shared", "query_version": version}
+            suspended = [f"e-shared-{n}" for n in range(10)]
+            _tell(kafka, sink, second, said, suspended, first.process.suspend)
+            first.process.resume()
+            until(lambda: _delivered(first) == 4)  # with the one that it had in hand
+            assert (_tells(first), _tells(second)) == (0, 1)
+            assert _delivered(second) == 7
+            killed = [f"e-shared-{n}" for n in range(10, 20)]
+            _tell(kafka, sink, first, said, killed, second.kill)
+            assert _delivered(first) == 4 + 7
+            until(lambda: _waiting(first) == 0)
+    sources = [each["data"]["source"] for each in sink.events]
+    assert list(dict.fromkeys(sources)) == [*suspended, *killed]
+    assert [source for source, times in Counter(sources).items() if times == 2] == [suspended[3], killed[3]]
+    assert sorted(Counter(sink.tried).values()) == [1] * 18 + [2] * 2  # in hand, and told again under the same key
+
+
+def _tell(
+    kafka: Broker, sink: Sink, stays: AlertingProcess, said: dict[str, Any], ids: list[str], end: Callable[[], object]
+) -> None:
+    """Have alerts told that were all read at once, and `end` who tells while the fourth is in hand."""
+    are_stored, has_ended = threading.Event(), threading.Event()
+
+    def hear(event: dict[str, Any]) -> None:
+        if event["data"]["source"] == ids[0]:
+            are_stored.wait(30)
+        if event["data"]["source"] == ids[3] and not has_ended.is_set():
+            has_ended.set()
+            end()
+
+    sink.on_event = hear
+    write(kafka, *(episode(each, 1, **said, received_at_us=now_us()) for each in ids))
+    until(lambda: stays.get("/v1/receivers/ops")["waiting"] == len(ids))
+    are_stored.set()
+    until(lambda: {each["data"]["source"] for each in sink.events} >= set(ids), TOLD_WITHIN_S)
+    until(lambda: stays.get("/v1/receivers/ops")["waiting"] == 0)
+
+
+def _tells(alerting: AlertingProcess) -> float:
+    return metric(alerting.url, "coincide_alerting_tells_receivers") or 0.0
+
+
+def _delivered(alerting: AlertingProcess) -> float | None:
+    return metric(alerting.url, 'coincide_alerting_deliveries_total{outcome="delivered",receiver="ops"}')
 
 
 def _wait_until_told(broker: Broker, sink: Sink, changes: list[str]) -> None:

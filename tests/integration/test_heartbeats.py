@@ -73,7 +73,7 @@ def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(job: Fusio
     assert all(record.timestamp == record.value["received_at_us"] // 1000 for record in heartbeats)
     job.until(lambda: has_read(job, records))
     assert {shard: each["watermark_us"] for shard, each in statuses(job).items()} == by_the_definition(records)
-    job.until(lambda: job.metric("coincide_fusion_heartbeats_total") == len(heartbeats), 20)
+    job.until(lambda: job.metric("coincide_fusion_heartbeats_total") == len(heartbeats))
     assert job.read_all("dead-letters") == []
 
 

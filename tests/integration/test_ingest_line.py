@@ -1,6 +1,7 @@
 """Ingest on a real broker: frames, dead letters, and the sensor registry as it changes."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 
@@ -88,6 +89,36 @@ def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker, mo
     assert told[0]["after"] == told[1]["before"]
     assert told[0]["name"].startswith("command of ")
     until(lambda: ingest.status_of("/v1/sensors/ingest-new") == 404)
+
+
+def test_a_change_of_a_template_that_a_kill_cuts_short_is_finished_at_the_next_start(
+    kafka: Broker, tmp_path: Path
+) -> None:
+    others, new = present_sensors(kafka.bootstrap), Histogram.uniform(-2, 0)
+    names = [f"ingest-cut-{nth}" for nth in range(3_000)]
+    many = [{"id": name, "area": "ingest-cut", "streams": {"seismic": "ingest-cut"}} for name in names]
+
+    def has_new() -> list[bool]:
+        present = present_sensors(kafka.bootstrap)
+        return [present[name].streams["seismic"] == new for name in names]
+
+    with running_ingest(kafka.bootstrap, tmp_path) as ingest, ThreadPoolExecutor(1) as asking:
+        ingest.wait_for("/readyz", 200)
+        assert ingest.call("PUT", "/v1/templates/ingest-cut", json={"uniform": [-1, 0]}).status_code == 201
+        for first in range(0, len(many), 1_000):
+            made = ingest.call("POST", "/v1/sensors", json={"sensors": many[first : first + 1_000]}).json()["items"]
+            assert {each["status"] for each in made} == {"created"}
+        change = {"json": {"uniform": [-2, 0]}, "headers": {"If-Match": '"1"'}}
+        answer = asking.submit(ingest.call, "PUT", "/v1/templates/ingest-cut", **change)
+        until(lambda: 0 < ingest.call("GET", "/v1/templates/ingest-cut").json()["behind"] < len(names))
+        ingest.kill()
+        assert isinstance(answer.exception(), httpx.TransportError)
+    assert len({*has_new()}) == 2, "the kill came too early, or too late"
+    with running_ingest(kafka.bootstrap, tmp_path) as ingest:
+        until(lambda: all(has_new()))
+        shown = ingest.call("GET", "/v1/templates/ingest-cut").json()
+        assert (shown["id"], shown["sensors"], shown["behind"]) == (new.id, len(names), 0)
+    seed(kafka.bootstrap, others, prune=True, dry_run=False)
 
 
 def test_a_sensor_changed_over_rest_is_stamped_anew_from_the_answer_on_and_outlives_a_restart(

@@ -19,7 +19,8 @@ from tests.services.ingest.building import SENSORS
 
 pytestmark = pytest.mark.jvm
 
-SPENT_S = 30  # the fixed cases of coverage take half of it
+SPENT_S = int(os.environ.get("COINCIDE_SCHEMATHESIS_S", "30"))  # the fixed cases of coverage take 15 s
+SEED = os.environ.get("COINCIDE_SCHEMATHESIS_SEED", "1")
 HERE = Path(__file__).parent
 
 
@@ -59,9 +60,14 @@ def fuzz(process: ServiceProcess, key: str | None, folder: Path) -> None:
         authorization = {"Authorization": f"Bearer {key}"}
         until(lambda: process.call("GET", "/openapi.json", headers=authorization).status_code == 200)
     command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
-    command += ["run", f"{process.url}/openapi.json", "--checks", "all", "--max-time", str(SPENT_S), "--seed", "1"]
+    command += ["run", f"{process.url}/openapi.json", "--checks", "all", "--max-time", str(SPENT_S), "--seed", SEED]
     command += ["--continue-on-failure", "--warnings", "off", "--no-color", *shown]
+    # Many sensors are posted at once, and one that is refused has no id: it is looked for as `None`, and is not there.
+    command += ["--exclude-checks", "ensure_resource_availability"]
     environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.integration.rest_hooks", "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=200, check=False)
+    longest_s = SPENT_S + 170
+    ran = subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=longest_s, check=False
+    )
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2_000:]
     assert httpx.get(f"{process.url}/readyz").status_code == 200

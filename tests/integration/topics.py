@@ -48,6 +48,17 @@ def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, Any]]) -> No
     producer.close()
 
 
+def expire(bootstrap: str, topic: str) -> None:
+    """Have Kafka delete all records of a topic, as its retention would."""
+    consumer, admin = create_consumer(bootstrap), create_admin(bootstrap)
+    try:
+        there = [TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()]
+        admin.delete_records(consumer.end_offsets(there))
+    finally:
+        consumer.close()
+        admin.close()
+
+
 def records_of(bootstrap: str, topic: str) -> list[Any]:
     """Return every record now on ``topic``, values read as JSON."""
     consumer = create_consumer(bootstrap)

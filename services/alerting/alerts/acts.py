@@ -1,4 +1,4 @@
-"""Acts: what people do about alerts, published to Kafka and answered once the database holds it."""
+"""Acts: what people do about alerts, and rebuilds: published to Kafka and answered once the database holds it."""
 
 import uuid
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from services.alerting.alerts.controls import (
     Silence,
 )
 from services.alerting.kafka.projection import Progress
-from services.alerting.kafka.records import TOPICS
+from services.alerting.kafka.records import REBUILD, TOPICS, RebuildRecord
 from services.alerting.receivers.receiver import Receiver
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.http.problem import Problem
 from services.common.instants import Clock, system_clock_us
-from services.common.problem import Problem
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 
 _encode = msgspec.json.Encoder().encode
@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass
 class Acts:
-    """The one way in which people change what is said of alerts."""
+    """The one way in which people change what is said of alerts, and have fusion begin anew."""
 
     publisher: RecordPublisher
     progress: Progress
@@ -75,11 +75,20 @@ class Acts:
         await self._publish(TOPICS.alert_controls, RECEIVER + receiver.id, None)
         await self._note(who, "receiver.removed", receiver.id, receiver.shown(), None)
 
-    async def send_again(self, who: Caller, receiver: str, key: str) -> None:
+    async def send_again(self, who: Caller, settled: DeliveryRecord) -> None:
         """Let a delivery wait again."""
-        record = DeliveryRecord(1, receiver, key, "waiting", self.now_us())
+        again = {"state": "waiting", "at_us": self.now_us(), "attempts": 0, "reason": None}
+        record = msgspec.structs.replace(settled, **again)
         await self._publish(TOPICS.deliveries, record.topic_key.decode(), encode_delivery(record))
-        await self._note(who, "delivery.sent_again", key, None, record)
+        await self._note(who, "delivery.sent_again", record.key, None, record)
+
+    async def ask_for_rebuild(self, who: Caller) -> RebuildRecord:
+        """Let fusion begin anew, and return what is asked for with its id."""
+        id_ = f"b-{uuid.uuid4().hex}"
+        rebuild = RebuildRecord(1, id_, "asked", asked_at_us=self.now_us(), by=who.name, why=who.why)
+        await self._publish(TOPICS.status, REBUILD + id_, _encode(rebuild))
+        await self._note(who, "rebuild.asked", id_, None, rebuild)
+        return rebuild
 
     async def _put_silence(self, silence: Silence) -> None:
         await self._publish(TOPICS.alert_controls, SILENCE + silence.id, _encode(silence))

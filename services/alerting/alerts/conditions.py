@@ -11,8 +11,8 @@ from typing import Literal, Self, cast, get_args
 from sqlalchemy import Connection
 
 from services.alerting.alerts import lifecycle
-from services.alerting.alerts.alert import Alert, Step, alert_id
-from services.alerting.store import alert_rows
+from services.alerting.alerts.alert import Alert, Change, Step, alert_id
+from services.alerting.store import alert_rows, delivery_rows
 
 PAGE = "docs/how-to/answer-an-alert.md"
 SHOWN_AT_MOST = 1000
@@ -28,7 +28,8 @@ NAMES = frozenset({*get_args(OfLine), *get_args(OfSensors), *get_args(OfAreas)})
 class SystemCondition:
     """Something that is wrong now, in one sentence, since when and of which query, area and labels.
 
-    `revision` is another one each time it begins; 0: `since_us` is.
+    `revision` is another one each time it begins; 0: no record says which one, so that `since_us` is, but for a
+    database that is made anew, which goes by what receivers were told.
     """
 
     name: Name
@@ -53,8 +54,8 @@ class SystemCondition:
         """The id of its alert."""
         return alert_id("system", self.name, self.query, self.area, *self.labels.values())
 
-    def fired(self) -> Alert:
-        """Return its alert as it fires."""
+    def fired(self, told: int | None = None) -> Alert:
+        """Return its alert as it fires; `told`: the revision under which receivers heard of it, and of no end yet."""
         return Alert(
             id=self.alert,
             kind="system",
@@ -67,7 +68,7 @@ class SystemCondition:
             text=self.text,
             docs=f"{PAGE}#{self.name.replace('_', '-')}",
             fired_at_us=self.since_us,
-            revision=self.revision or self.since_us,
+            revision=self.revision or told or self.since_us,
             received_at_us=self.since_us,
         )
 
@@ -80,10 +81,12 @@ def steps_to(
     known = alert_rows.known_alerts(connection, conditions)
     over = [each for each in active if each.source in NAMES and each.id not in conditions]
     steps = [lifecycle.resolution(each, now_us, _why_over(each, list(conditions.values()))) for each in over]
+    told = delivery_rows.told_revisions(connection, conditions.keys() - known.keys())
     for id_, condition in conditions.items():
         before = known.get(id_)
         if before is None or not before.is_active:
-            steps.append(Step("firing" if before is None else "reopened", condition.since_us, condition.fired()))
+            change: Change = "firing" if before is None else "reopened"
+            steps.append(Step(change, condition.since_us, condition.fired(told.get(id_))))
     return steps
 
 

@@ -77,6 +77,7 @@ class SensorConditions:
     _begun_s: float = 0.0
     _steady_since_s: dict[str, float] = field(default_factory=dict)  # since when what was silent is heard, by alert
     _present: list[SystemCondition] | None = None
+    _silent: dict[str, int] = field(default_factory=dict)
 
     def note_listening(self, at_s: float) -> None:
         """Take in that fusion has finished a batch then."""
@@ -88,6 +89,13 @@ class SensorConditions:
         if self._present is None:
             return [SystemCondition.of(each) for each in active if each.source in OF_SENSORS]
         return self._present
+
+    def silent_by_area(self, now_s: float) -> Mapping[str, int]:
+        """Return how many sensors are silent, by area; empty while nobody knows, because nobody listens.
+
+        Of many areas those with the most are named, and "" stands for all others.
+        """
+        return self._silent if now_s - self._listening.until_s <= DEAF_AFTER_S else {}
 
     def _look(self, active: Sequence[Alert], now_s: float) -> None:
         is_due = not 0 <= now_s - self._begun_s < LOOKED_AT_EVERY_S  # a clock that was set back, too
@@ -102,7 +110,7 @@ class SensorConditions:
             for sensor in looked_at:
                 self._judge(sensor, self._round)
             if len(looked_at) < SLICE:
-                self._present, self._round = _told(self._round), None
+                self._present, self._silent, self._round = _told(self._round), _counted(self._round), None
 
     def _judge(self, sensor: RegisteredSensor, round_: _Round) -> None:
         board = self.heard.board
@@ -171,7 +179,7 @@ class SensorConditions:
         condition = SystemCondition(
             "sensor_late",
             f"The sensor {sensor.id} reports too late",
-            f"{heard.late_share:.0%} of its recent detections on {heard.stream} came later than the stream's "
+            f"{100 * heard.late_share:.0f} % of its recent detections on {heard.stream} came later than the stream's "
             "max_delay_s after their area's others, and were compared with nothing.",
             heard.last_seen_us,
             "warning",
@@ -209,7 +217,14 @@ def _detections(heard: SensorHealth) -> float:
 def _ever_seen(sensor: RegisteredSensor, last_us: int | None) -> str:
     if last_us is None:
         return f"Nothing has ever come from {sensor.id} in {sensor.area}"
-    return f"Nothing has come from {sensor.id} in {sensor.area} since {in_rfc_3339(last_us)}"
+    return f"Nothing has come from {sensor.id} in {sensor.area} since {in_rfc_3339(last_us // 1_000_000 * 1_000_000)}"
+
+
+def _counted(round_: _Round) -> dict[str, int]:
+    """Return how many sensors are silent in each of some areas, and in all others together."""
+    silent = Counter({area: len(round_.silent.get(area, ())) for area in round_.judged})
+    named = dict(silent.most_common(TOLD_AREAS))
+    return {**named, "": silent.total() - sum(named.values())}
 
 
 def _told(round_: _Round) -> list[SystemCondition]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from services.alerting.alerts.alert import Alert, Step
 from services.alerting.alerts.conditions import SHOWN_AT_MOST, SystemCondition, steps_to
-from services.alerting.alerts.sensor_conditions import SensorConditions
+from services.alerting.alerts.sensor_conditions import SensorConditions, in_words
 from services.alerting.kafka.records import ShardStatus
 from services.alerting.store import alert_rows
 from services.alerting.store.query_rows import QueryReport, read_queries, read_status
@@ -21,7 +21,7 @@ MINUTE_S = 60.0
 class ConditionLimits:
     """From when on something is wrong; None: never. A system in which nothing happens keeps all of them."""
 
-    line_stalled_s: float | None = 60.0
+    line_stalled_s: float | None = 75.0
     dead_letters_per_minute: int | None = 600
     no_detections_s: float | None = 86_400.0
 
@@ -39,6 +39,12 @@ class SystemConditions:
     _detections: int | None = None
     _detected_at_s: float = 0.0
     _dead_letters: deque[float] = field(default_factory=deque)
+    _has_read_letters: bool = False  # whether all that there are on Kafka have been taken in
+
+    def anew(self) -> "SystemConditions":
+        """Return these without what was noticed so far."""
+        sensors = SensorConditions(self.sensors.registered, self.sensors.heard, self.sensors.limits)
+        return SystemConditions(self.limits, sensors, self.clock_s)
 
     def note_end(self, end: int) -> None:
         """Take in how many records coincide.detections has had."""
@@ -64,6 +70,15 @@ class SystemConditions:
         ):
             self._dead_letters.popleft()
 
+    def forget_dead_letters(self) -> None:
+        """Count anew: those of the last minute will be read again."""
+        self._dead_letters.clear()
+        self._has_read_letters = False
+
+    def note_unread_letters(self, letters: int) -> None:
+        """Take in how many dead letters are on Kafka and were not taken in yet."""
+        self._has_read_letters = not letters
+
     def steps(self, connection: Connection, now_us: int) -> list[Step]:
         """Return the steps by which system alerts become what is wrong now."""
         active = alert_rows.read_active(connection, SHOWN_AT_MOST, kind="system")
@@ -77,7 +92,7 @@ class SystemConditions:
         return [
             *self._suspended(connection, shards),
             *self._line_stalled(told.get("line_stalled")),
-            *self._dead_letter_flood(),
+            *self._dead_letter_flood(told.get("dead_letter_flood")),
             *self._no_detections(told.get("no_detections")),
         ]
 
@@ -92,14 +107,15 @@ class SystemConditions:
             for each in QueryReport.of(shards, query.id).suspended[:SHOWN_AT_MOST]:
                 if each["version"] != query.version:
                     continue
-                area = "" if each["everywhere"] else str(each.get("area") or "")
+                area = "" if each["everywhere"] else each["area"] or ""
                 where = f"in {area}" if area else "everywhere"
+                allowed, reached = _figure(each["allowed"]), _figure(each["reached"])
                 yield SystemCondition(
                     "query_suspended",
                     f"The query {query.id} is suspended {where}",
-                    f"It broke {each.get('limit')}: {each.get('allowed')} allowed, {each.get('reached')} reached. "
+                    f"It broke {each['limit']}: {allowed} allowed, {reached} reached. "
                     "It gives no more matches there until somebody changes or resumes it.",
-                    int(str(each.get("received_at_us") or 0)),
+                    each["received_at_us"],
                     query=query.id,
                     area=area,
                 )
@@ -115,10 +131,14 @@ class SystemConditions:
             text = "Detections arrive, but the fusion job has finished no batch since then: no match is found."
             yield SystemCondition("line_stalled", title, text, since_us, revision=revision)
 
-    def _dead_letter_flood(self) -> Iterator[SystemCondition]:
+    def _dead_letter_flood(self, told: Alert | None) -> Iterator[SystemCondition]:
         self.note_dead_letters([])
         most = self.limits.dead_letters_per_minute
-        if most is not None and len(self._dead_letters) > most:
+        if most is None:
+            return
+        if told is not None and not self._has_read_letters:  # only who knows them all can say that it is over
+            yield SystemCondition.of(told)
+        elif len(self._dead_letters) > most:
             text = f"More than {most} detections were refused, or came too late, within a minute."
             since_us = round(self._dead_letters[0] * 1e6)
             yield SystemCondition("dead_letter_flood", "Many detections are dead letters", text, since_us, "warning")
@@ -131,5 +151,10 @@ class SystemConditions:
             yield SystemCondition.of(told)
         elif self.clock_s() - self._detected_at_s > limit_s:
             title, since_us = "There are no detections at all", round((self._detected_at_s + limit_s) * 1e6)
-            text = f"No sensor has reported anything for {limit_s:.0f} s."
+            text = f"No sensor has reported anything for {in_words(limit_s)}."
             yield SystemCondition("no_detections", title, text, since_us, "warning", revision=detections)
+
+
+def _figure(value: object) -> str:
+    """Return a number for people: a count in full, anything measured to three digits."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -10,8 +10,15 @@ from starlette.concurrency import run_in_threadpool
 
 from services.alerting.alerts.acts import Acts
 from services.alerting.alerts.alert import decode_alert
-from services.alerting.api.list_parameters import Instant, read_page
-from services.alerting.api.listings import LIST_RESPONSES, Accept, Listing, Lists, QueryListParameters
+from services.alerting.api.listings import (
+    LIST_RESPONSES,
+    Accept,
+    Instant,
+    Listing,
+    Lists,
+    QueryListParameters,
+    read_page,
+)
 from services.alerting.api.result_columns import ALERT_COLUMNS
 from services.alerting.api.result_models import Page, problems
 from services.alerting.settings import AlertingSettings
@@ -20,8 +27,8 @@ from services.alerting.store.alert_rows import AlertFilter
 from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import with_member
 from services.common.access.who import Author
-from services.common.pages import PageParameters, json_page
-from services.common.problem import Problem
+from services.common.http.pages import PageParameters, json_page
+from services.common.http.problem import Problem
 
 AlertId = Annotated[str, Path(max_length=200, description="The alert's id.")]
 

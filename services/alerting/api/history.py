@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ssl import SSLContext
@@ -16,20 +16,55 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from services.alerting.settings import AlertingSettings
+from services.common.access.caller import REASON_HEADER
 from services.common.access.component_access import trust_context
-from services.common.problem import Problem
+from services.common.access.who import Author
+from services.common.http.problem import Problem
 
 MOST_BODY_BYTES = 65_536
 MOST_AT_ONCE = 8
 BLOCK_BYTES = 65_536
 RETRY_S = 5
 URL_CHARACTERS = "%/?&=+:,;@!$'()*~-._"  # all that a target may have as it is
-PASSED_ON = ("authorization", "content-type", "accept")
+PASSED_ON = ("authorization", "content-type", "accept", REASON_HEADER.lower())
 PASSED_BACK = ("content-type", "content-length", "www-authenticate", "retry-after")
 
 RunId = Annotated[str, Path(pattern=r"^r-[0-9a-f]{32}$", description="The run's id.")]
 QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="The query's id.")]
 Part = Literal["matches", "episodes", "curve", "compare"]
+LEARNING: dict[str, Any] = {
+    "type": "object",
+    "required": ["from", "to"],
+    "additionalProperties": False,
+    "properties": {
+        "from": {
+            "type": "string",
+            "description": "RFC 3339, or microseconds; the range is of detected_at, and at most 366 days.",
+        },
+        "to": {"type": "string", "description": "The same; not included."},
+        "within": {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 2,
+            "maxItems": 2,
+            "default": [-60, 60],
+            "description": "Errors to look for, true minus reported time, in seconds.",
+        },
+        "reference_stream": {
+            "type": ["string", "null"],
+            "description": "A stream that is right. null: what the other sensors of an area say together is.",
+        },
+        "area": {"type": ["string", "null"], "description": "null: all."},
+        "streams": {
+            "type": ["array", "null"],
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": 100,
+            "description": "Those that are learnt. null: all.",
+        },
+        "buckets": {"type": "integer", "minimum": 1, "maximum": 64, "default": 8, "description": "At most so many."},
+    },
+}
 PROBLEMS: dict[int | str, dict[str, Any]] = {503: {"description": "No history process is configured, or it is away"}}
 
 
@@ -92,7 +127,7 @@ def _blocks(answer: HTTPResponse) -> Iterator[bytes]:
 
 
 def history_router(settings: AlertingSettings) -> APIRouter:
-    """Return the routes of runs and of what-ifs."""
+    """Return the routes of runs, of what-ifs, and of learning."""
     router = APIRouter(prefix="/v1", tags=["history"], responses=PROBLEMS)
     trusts = trust_context(settings.trusted_certificates)
     process = HistoryProcess(settings.history_url, settings.history_timeout_s, trusts)
@@ -130,7 +165,37 @@ def history_router(settings: AlertingSettings) -> APIRouter:
     async def what_if(request: Request, id: QueryId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
+    _add_learning(router, passed_on)
     return router
+
+
+def _add_learning(router: APIRouter, passed_on: Callable[[Request], Awaitable[Response]]) -> None:
+    """Add the routes of runs that learn templates; the history process tells the audit trail who asked."""
+
+    @router.get("/learning-runs", summary="Runs that learn templates, the newest first")
+    async def list_learning(request: Request) -> Response:
+        return await passed_on(request)
+
+    @router.post(
+        "/learning-runs",
+        summary="Learn templates from the archive, and propose those that do better",
+        status_code=202,
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": LEARNING}}}},
+    )
+    async def start_learning(request: Request, _who: Author) -> Response:
+        return await passed_on(request)
+
+    @router.get("/learning-runs/{id}", summary="What is known of it: docs/contracts/learning-run.schema.json")
+    async def read_learning(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
+
+    @router.delete("/learning-runs/{id}", summary="Cancel it and delete what it says; proposals stay", status_code=204)
+    async def delete_learning(request: Request, id: RunId, _who: Author) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
+
+    @router.get("/learning-runs/{id}/templates", summary="What it learnt as NDJSON, a line for each sensor and stream")
+    async def read_templates(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
 
 
 async def _body(request: Request) -> bytes:

@@ -1,5 +1,6 @@
-"""Lists of results: one page as JSON, or all that pass the filters as a stream of another format."""
+"""Lists of results: their parameters; one page as JSON, or all that pass the filters as a stream of another format."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,20 +8,21 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Response
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from sqlalchemy import Connection, Engine, Row
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from services.alerting.api.list_parameters import QUERIES_MAX, QueryIds, read_page
+from coincide.arrays.instants import FROM_1980_ON, YEAR_1980_US
 from services.alerting.api.result_columns import Column, Times
 from services.alerting.api.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
 from services.alerting.api.result_models import problems
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import Rows
 from services.alerting.store.query_rows import unknown_queries
-from services.common.pages import PageParameters, decode_cursor, json_page
-from services.common.problem import Problem, problem_response
+from services.common.http.pages import PageParameters, decode_cursor, encode_cursor, json_page, page_limit
+from services.common.http.problem import Problem, problem_response
+from services.common.instants import LAST_US, rfc_3339_us
 
 STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
 LIST_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": STREAMED}, **problems(404, 406, 422, 503)}
@@ -29,6 +31,65 @@ Accept = Annotated[str | None, Header(description="The format, where `format` na
 
 PART_ROWS = 1000  # read at once, in a transaction of its own
 RETRY_S = 5
+
+
+#: What a parameter that filters by a flag stands for; None asks for both.
+FLAGS = {"false": False, "true": True, "any": None}
+
+QUERIES_MAX = 20
+
+
+def read_page(
+    parameters: PageParameters, settings: AlertingSettings, filters: Any, read: Callable[[int | None, int], Rows]
+) -> tuple[Rows, str | None]:
+    """Return the rows of the page and the cursor to the next; None on the last.
+
+    Raises `Problem`: 422 when more items are requested than allowed, or the cursor is not one for these `filters`.
+    """
+    limit = page_limit(parameters.limit, settings.page_items, settings.page_items_max)
+    rows = read(decode_cursor(filters, parameters.cursor), limit + 1)
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], encode_cursor(filters, rows[limit - 1].sequence)
+
+
+def _ids(given: Any) -> Any:
+    """Take ids apart that are written with commas between; each counts once."""
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        return given
+    return list(dict.fromkeys(id_ for each in given for id_ in each.split(",") if id_))
+
+
+def _few(ids: Sequence[str]) -> Sequence[str]:
+    if len(ids) > QUERIES_MAX:
+        raise ValueError(f"at most {QUERIES_MAX} queries; these are {len(ids)}")
+    return ids
+
+
+ALLOWED = "an RFC 3339 time such as 1987-02-23T07:35:35Z, or microseconds since 1970"
+
+
+def instant_us(text: Any) -> int:
+    """Return microseconds since 1970 UTC; a `ValueError` where it is neither RFC 3339 nor those, of 1980 to 9999."""
+    # A + that was not written as %2B arrives as a space.
+    instant_as_us = rfc_3339_us(text.replace(" ", "+")) if isinstance(text, str) else None
+    if instant_as_us is not None:
+        return instant_as_us
+    if not re.fullmatch(r"\d{1,18}", str(text), re.ASCII):
+        raise ValueError(ALLOWED)
+    if int(text) < YEAR_1980_US:
+        raise ValueError(f"{ALLOWED}, {FROM_1980_ON}")
+    if int(text) > LAST_US:
+        raise ValueError(f"{ALLOWED}, before the year 10000")
+    return int(text)
+
+
+Instant = Annotated[
+    int,
+    BeforeValidator(instant_us),
+    WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "format": "int64"}]}),
+]
+QueryIds = Annotated[list[Annotated[str, Field(max_length=200)]], BeforeValidator(_ids), AfterValidator(_few)]
 
 
 class ListParameters(PageParameters):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.api.list_parameters import QUERIES_MAX, QueryIds
+from services.alerting.api.listings import QUERIES_MAX, QueryIds
 from services.alerting.api.result_models import problems
 from services.alerting.kafka.projection import Progress
 from services.alerting.live.event_stream import LiveStream
@@ -16,7 +16,7 @@ from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.query_rows import unknown_queries
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 
 SEQUENCE_MAX = 2**63 - 1
 

@@ -39,8 +39,8 @@ from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.caller import Caller
 from services.common.access.who import Author
-from services.common.preconditions import IfMatch, Precondition, entity_tag
-from services.common.problem import Problem
+from services.common.http.preconditions import IfMatch, Precondition, entity_tag
+from services.common.http.problem import Problem
 from services.common.settings import Streams
 
 YAML = "application/yaml"

@@ -18,7 +18,7 @@ from services.alerting.queries.judgement import explained_of
 from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, read_report
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.common.settings import Streams
 
 OWN_UNCERTAINTY = (

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from services.alerting.alerts.acts import Acts
 from services.alerting.alerts.alert import Alert
-from services.alerting.api.list_parameters import read_page
+from services.alerting.api.listings import read_page
 from services.alerting.api.request_documents import Body
 from services.alerting.api.result_columns import encode_json
 from services.alerting.api.result_models import Page, problems
@@ -23,8 +23,8 @@ from services.alerting.store import delivery_rows
 from services.alerting.store.delivery_rows import Waiting
 from services.common.access.who import Author
 from services.common.content_ids import content_id
-from services.common.pages import PageParameters, json_page
-from services.common.problem import Problem
+from services.common.http.pages import PageParameters, json_page
+from services.common.http.problem import Problem
 
 ReceiverId = Annotated[str, Path(max_length=200, description="The receiver's id.")]
 
@@ -164,9 +164,10 @@ def _add_changing(
     async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=200)], who: Author) -> None:  # noqa: A002
         """Let it wait again, whether it was delivered or given up; it keeps its key."""
         _one(receivers, id)
-        if await run_in_threadpool(_delivery, engine, id, key) is None:
+        settled = await run_in_threadpool(_delivery, engine, id, key)
+        if settled is None:
             raise Problem(404, f"there is no delivery {key[:100]!r} to {id}")
-        await acts.send_again(who, id, key)
+        await acts.send_again(who, settled)
 
 
 RECEIVER_SCHEMA: dict[str, Any] = {

@@ -12,8 +12,8 @@ from services.alerting.api.result_columns import (
     encode_json,
     with_rfc_3339,
 )
+from services.common.http.problem import Problem
 from services.common.instants import in_rfc_3339
-from services.common.problem import Problem
 
 Kind = TypeVar("Kind")
 Format = Literal["json", "ndjson", "csv", "parquet"]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from services.alerting.api.query_models import QueryDocument
-from services.common.problem_document import MEDIA_TYPE
+from services.common.http.problem_document import MEDIA_TYPE
 
 Item = TypeVar("Item")
 

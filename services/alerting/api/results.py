@@ -8,14 +8,16 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy import Engine
 
-from services.alerting.api.list_parameters import FLAGS, Instant, read_page
 from services.alerting.api.listings import (
+    FLAGS,
     LIST_RESPONSES,
     Accept,
+    Instant,
     Listing,
     ListParameters,
     Lists,
     QueryListParameters,
+    read_page,
 )
 from services.alerting.api.result_columns import DEAD_LETTER_COLUMNS, EPISODE_COLUMNS, MATCH_COLUMNS
 from services.alerting.api.result_models import (
@@ -33,8 +35,8 @@ from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter
 from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import MatchFilter, with_member
-from services.common.pages import PageParameters, json_page
-from services.common.problem import Problem
+from services.common.http.pages import PageParameters, json_page
+from services.common.http.problem import Problem
 
 
 class MatchParameters(QueryListParameters):

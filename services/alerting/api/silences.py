@@ -10,11 +10,11 @@ from starlette.concurrency import run_in_threadpool
 
 from services.alerting.alerts.acts import Acts
 from services.alerting.alerts.controls import Silence, read_silences
-from services.alerting.api.list_parameters import Instant
+from services.alerting.api.listings import Instant
 from services.alerting.api.result_models import problems
 from services.alerting.settings import AlertingSettings
 from services.common.access.who import Author
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 
 LONGEST_US = 366 * 86_400 * 1_000_000
 MOST_STARS = 4  # in one matcher: each multiplies what it may cost to compare

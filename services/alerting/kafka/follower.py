@@ -1,29 +1,35 @@
-"""The thread that follows Kafka: it reads and stores records, feeds the live stream and deletes old rows."""
+"""The thread that follows Kafka: it reads and stores records, feeds the live stream and deletes old rows.
+
+Of several processes on one database one does so. In the others this thread stands by.
+"""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
-from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from services.alerting.alerts.system_conditions import MINUTE_S
+from services.alerting.kafka.expired_records import ExpiredRecords
 from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
 from services.alerting.kafka.projection import Progress, Seed, rebuild_queries
 from services.alerting.kafka.records import TOPICS
+from services.alerting.kafka.standby import Standby
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.live_rows import StoredRow
+from services.alerting.store.lease import Lease, LeaseLostError
 from services.common.record_publisher import KafkaAwayError
 
 POLL_S = 0.25
 PROBE_EVERY_S = 1.0
 SWEEP_EVERY_S = 0.5
 BACKOFF_S = (0.2, 5.0)
+UNKNOWN_PAUSE_S = 0.05
 
 logger = logging.getLogger(__name__)
 
@@ -48,41 +54,33 @@ class Pace:
         return max(0.0, self._next_at_s - now_s)
 
 
-@dataclass(frozen=True)
-class Listeners:
-    """Called on the follower's thread: with rows that were stored, and with how far a topic of one partition was read.
-
-    `memory_read` is called once all that people said of alerts, and who has heard of them, stands in the database.
-    """
-
-    stored_rows: Callable[[Sequence[StoredRow]], object]
-    reached: Callable[[str, int], object]
-    memory_read: Callable[[], object] = lambda: None
-
-
 class Follower(threading.Thread):
-    """The database's one writer: everything that is written passes through this thread."""
+    """The database's one writer while this process holds the lease: everything that is written passes through it."""
 
     def __init__(
         self,
         connect: Callable[[], KafkaSession],
-        engine: Engine,
+        lease: Lease,
         metrics: Metrics,
         progress: Progress,
         expiry: Expiry,
-        listeners: Listeners,
+        standby: Standby,
         seed: Seed,
         storage: Storage,
     ) -> None:
         super().__init__(name="kafka-follower", daemon=True)
         self._connect = connect
-        self._engine = engine
+        self._lease, self._engine = lease, lease.writer
         self._metrics = metrics
+        for topic in TOPICS.without_holes():
+            metrics.records_expired.labels(topic)  # it is 0 before it is more
         self._progress = progress
         self._expiry = expiry
-        self._listeners = listeners
+        self._standby = standby
+        self._handing_over, self._listeners = standby.handing_over, standby.handing_over.listeners
         self._seed = seed
         self._storage = storage
+        self._term: str | None = None
         self._pace = Pace()
         self._sweep_at_s = 0.0
         self._stopping = threading.Event()
@@ -94,40 +92,66 @@ class Follower(threading.Thread):
             self.join(timeout_s)
 
     def run(self) -> None:
-        """Follow until stopped; whatever fails, begin again from the database's positions after a pause."""
+        """Follow or stand by until stopped; whatever fails, begin again from the database's positions after a pause."""
         pause_s = BACKOFF_S[0]
         while not self._stopping.is_set():
             started_s = time.monotonic()
             try:
-                with self._connect() as session:
-                    self._follow(session)
+                self._follow_or_stand_by()
+            except LeaseLostError as lost:
+                logger.warning("nothing more is written: %s", lost)
+                self._stopping.wait(pause_s)
             except Exception as error:  # whatever it is, alerting stays up and tries again
                 self._note_failure(error)
                 pause_s = BACKOFF_S[0] if time.monotonic() - started_s > 30 else min(2 * pause_s, BACKOFF_S[1])
                 self._stopping.wait(pause_s)
 
-    def _follow(self, session: KafkaSession) -> None:
+    def _follow_or_stand_by(self) -> None:
+        """Do what the lease says, until it says something else."""
+        term = self._lease.enter()
+        if term is None:
+            self._stand_by()
+            return
+        if self._term not in (None, term):
+            self._storage.begin_anew()
+        self._term = term
+        self._handing_over.catch_up()
+        with self._connect() as session:
+            self._follow(session, term)
+
+    def _stand_by(self) -> None:
+        self._metrics.forget_what_is_stored()
+        self._listeners.term_ended()
+        if self._lease.is_elsewhere:
+            self._standby.watch(self._stopping, lambda: not self._lease.is_elsewhere)
+        else:
+            self._progress.failed("the database has not said yet whether this process follows it")
+            self._stopping.wait(UNKNOWN_PAUSE_S)
+
+    def _follow(self, session: KafkaSession, term: str) -> None:
+        kept = self._starts(session)
         queries = TopicPartition(TOPICS.queries, 0)
         had_records = rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
         if (not had_records or self._seed.is_unfinished) and not self._stopping.is_set():
             self._seed.publish()
             rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
         next_offset = session.position(queries)
-        starts = {**self._starts(session), queries: next_offset}
+        starts = {**kept, queries: next_offset}
         session.read_from(starts | self._remember(session, starts))
+        expired = ExpiredRecords(starts)
         self._listeners.reached(TOPICS.queries, next_offset)
-        self._listeners.memory_read()
+        self._listeners.memory_read(term)
         self._progress.caught_up()
         self._note_contact()
         probe_at_s = 0.0
         unshown: dict[tuple[str, int], Position] = {}
-        while not self._stopping.is_set():
-            reached = self._store_next(session)
+        while not self._stopping.is_set() and self._lease.term == term:
+            reached = self._store_next(session, expired)
             unshown.update({(position.topic, position.partition): position for position in reached})
             if time.monotonic() >= probe_at_s:
                 session.commit(unshown.values())
                 unshown.clear()
-                self._observe_lag(session)
+                self._observe_lag(session, expired)
                 probe_at_s = time.monotonic() + PROBE_EVERY_S
 
     def _remember(
@@ -149,17 +173,22 @@ class Follower(threading.Thread):
     def _starts(self, session: KafkaSession) -> dict[TopicPartition, int | None]:
         with self._engine.connect() as connection:
             kept = {(p.topic, p.partition, p.topic_id): p.next_offset for p in read_positions(connection)}
-        return {p: kept.get((p.topic, p.partition, session.topic_ids[p.topic])) for p in session.partitions}
+        if not kept and session.was_read_before():
+            self._metrics.database_lost_at.set_to_current_time()
+            logger.warning("the database is empty, though Kafka was read before: it is filled from Kafka again")
+        starts = {p: kept.get((p.topic, p.partition, session.topic_ids[p.topic])) for p in session.partitions}
+        letters = {p: start for p, start in starts.items() if p.topic == TOPICS.dead_letters and start is not None}
+        recent = session.written_since(letters, time.time() - MINUTE_S)  # which tell whether there is a flood
+        return starts | {p: min(start, recent.get(p, start)) for p, start in letters.items()}
 
-    def _store_next(self, session: KafkaSession) -> list[Position]:
+    def _store_next(self, session: KafkaSession, expired: ExpiredRecords) -> list[Position]:
         records = session.poll(0.0 if self._expiry.is_due() else POLL_S)
+        self._note_expired(expired.before(records))
         reached = session.reached(records)
         if records:
-            rows = self._storage.store(records, reached)
-            if rows:
-                self._listeners.stored_rows(rows)
+            self._handing_over.hand_over(self._storage.store(records, reached))
             for position in reached:
-                if position.topic in (TOPICS.queries, *TOPICS.of_memory()):
+                if position.topic in TOPICS.awaited():
                     self._listeners.reached(position.topic, position.next_offset)
         self._sweep_if_due()
         self._expiry.run_if_due()
@@ -167,19 +196,27 @@ class Follower(threading.Thread):
             self._stopping.wait(self._pace.rest_s())
         return reached
 
+    def _note_expired(self, expired: Mapping[str, int]) -> None:
+        for topic, records in expired.items():
+            self._metrics.records_expired.labels(topic).inc(records)
+            logger.error("Kafka deleted %d records before they were stored", records, extra={"topic": topic})
+
     def _sweep_if_due(self) -> None:
         if time.monotonic() < self._sweep_at_s:
             return
         self._sweep_at_s = time.monotonic() + SWEEP_EVERY_S
-        if rows := self._storage.sweep():
-            self._listeners.stored_rows(rows)
+        self._handing_over.hand_over(self._storage.sweep())
 
-    def _observe_lag(self, session: KafkaSession) -> None:
+    def _observe_lag(self, session: KafkaSession, expired: ExpiredRecords) -> None:
         lag = dict.fromkeys(TOPICS.names(), 0)
-        for partition, end in session.ends(session.partitions).items():
-            lag[partition.topic] += max(0, end - session.position(partition))
+        ends = session.ends(session.partitions)
+        positions = {partition: session.position(partition) for partition in ends}
+        self._note_expired(expired.up_to(positions))
+        for partition, end in ends.items():
+            lag[partition.topic] += max(0, end - positions[partition])
         for topic, records in lag.items():
             self._metrics.lag.labels(topic).set(records)
+        self._storage.conditions.note_unread_letters(lag[TOPICS.dead_letters])
         self._storage.conditions.note_end(sum(session.ends(session.watched).values()))
         self._note_contact()
 
@@ -191,6 +228,7 @@ class Follower(threading.Thread):
         fault = str(error) or type(error).__name__
         self._progress.failed(fault)
         self._metrics.kafka_up.set(0)
+        self._metrics.lag.clear()  # nobody knows the ends, and the last lag would look like a healthy one
         self._metrics.failures.inc()
         expected = isinstance(error, KafkaError | OSError | SQLAlchemyError | TopicMissingError | KafkaAwayError)
         extra = {"fault": f"{type(error).__name__}: {fault}"}

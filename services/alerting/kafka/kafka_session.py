@@ -6,13 +6,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from kafka import TopicPartition
-from kafka.errors import LeaderNotAvailableError
+from kafka.errors import KafkaError, LeaderNotAvailableError
 from kafka.structs import OffsetAndMetadata
 from sqlalchemy import Connection, select
 
 from services.alerting.store.dialect import upsert
 from services.alerting.store.tables import positions
-from services.common.kafka import create_admin, create_consumer
+from services.common.kafka import create_consumer, described_topics
 
 PROBE_TIMEOUT_MS = 5_000
 
@@ -74,6 +74,13 @@ class KafkaSession:
             else:
                 self._consumer.seek(partition, offset)
 
+    def was_read_before(self) -> bool:
+        """Whether Kafka remembers that it was read, whatever the database says; False where it does not tell."""
+        try:
+            return any(self._consumer.committed(each, timeout_ms=PROBE_TIMEOUT_MS) for each in self.partitions)
+        except KafkaError:
+            return False
+
     def poll(self, timeout_s: float) -> list[Any]:
         """Return the next records; waits up to `timeout_s` when there are none, and no longer than for the first."""
         polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
@@ -92,6 +99,11 @@ class KafkaSession:
             raise LeaderNotAvailableError(f"{error.args[0]} has no leader") from error
         return ends
 
+    def written_since(self, partitions: Iterable[TopicPartition], at_s: float) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that was written then or later, of each partition that has one."""
+        found = self._consumer.offsets_for_times({each: int(at_s * 1000) for each in partitions}, PROBE_TIMEOUT_MS)
+        return {partition: each.offset for partition, each in found.items() if each is not None}
+
     def position(self, partition: TopicPartition) -> int:
         """Return the offset to be read next."""
         offset: int = self._consumer.position(partition, timeout_ms=PROBE_TIMEOUT_MS)
@@ -105,11 +117,7 @@ class KafkaSession:
 
 
 def _describe(bootstrap: str, topics: tuple[str, ...]) -> tuple[list[TopicPartition], dict[str, str]]:
-    admin = create_admin(bootstrap)
-    try:
-        described = {topic["name"]: topic for topic in admin.describe_topics(list(topics))}
-    finally:
-        admin.close()
+    described = described_topics(bootstrap, topics)
     missing = [name for name in topics if not described.get(name, {}).get("partitions")]
     if missing:
         raise TopicMissingError(f"these topics do not exist: {', '.join(missing)}")

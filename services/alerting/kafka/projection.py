@@ -10,13 +10,14 @@ from kafka import TopicPartition
 from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
-from services.alerting.kafka.kafka_session import KafkaSession
+from services.alerting.kafka.kafka_session import KafkaSession, Position, store_positions
 from services.alerting.kafka.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.store.query_rows import greatest_version, replace_queries
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY
+from services.common.instants import system_clock_us
 from services.common.record_publisher import RecordPublisher
 from services.common.stream_records import is_stream_key
 
@@ -40,8 +41,11 @@ def rebuild_queries(
         had_records = had_records or any(not is_stream_key(record.key) for record in records)
         changes += sort_records(records, metrics).changes
     if not stopping.is_set():
+        topic, next_offset = partition.topic, session.position(partition)
+        reached = Position(topic, partition.partition, session.topic_ids[topic], next_offset)
         with engine.begin() as connection:
             replace_queries(connection, changes)
+            store_positions(connection, [reached])
     return had_records
 
 
@@ -66,7 +70,7 @@ class Seed:
             query = self._left[0]
             with self._engine.connect() as connection:
                 version = greatest_version(connection, query.id) + 1
-            now_us = time.time_ns() // 1000
+            now_us = system_clock_us()
             change = QueryChange(1, query.id, version, now_us, query=query.to_json())
             self._publisher.publish(TOPICS.queries, change.id.encode(), encode_query_change(change))
             after = {"version": version, "paused": False} | query.to_json()
@@ -75,12 +79,21 @@ class Seed:
         self.is_unfinished = False
 
 
+DATABASE_LOST = "the database was deleted or replaced: alerting ends, and fills a new one once it is started again"
+
+
 class Progress:
     """Whether Kafka answers, and how far topics of one partition were read into the database."""
 
-    def __init__(self, silence_s: float, streams_are_known: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        silence_s: float,
+        streams_are_known: Callable[[], bool] = lambda: True,
+        database_is_lost: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._silence_s = silence_s
         self._streams_are_known = streams_are_known
+        self._database_is_lost = database_is_lost
         self._heard_at_s: float | None = None
         self._fault = "not connected yet"
         self._offsets: dict[str, int] = {}
@@ -101,6 +114,8 @@ class Progress:
 
     def not_ready_because(self) -> list[str]:
         """Return why changes cannot be taken now; empty when they can."""
+        if self._database_is_lost():
+            return [DATABASE_LOST]
         if self._heard_at_s is None or time.monotonic() - self._heard_at_s > self._silence_s:
             return [f"Kafka cannot be used: {self._fault}"]
         return [] if self._caught_up and self._streams_are_known() else ["the queries are still being read from Kafka"]

@@ -10,6 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from services.common import instants
+from services.common.nesting import MOST_LEVELS, is_too_deep
+
 INT64_MAX = 2**63 - 1
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
@@ -73,6 +76,8 @@ class QueryChange(msgspec.Struct):
     def __post_init__(self) -> None:
         if self.removed == (self.query is not None):
             raise ValueError("either removed is true or query is given")
+        if is_too_deep(self.query):
+            raise ValueError(f"query is nested more than {MOST_LEVELS} levels deep")
 
 
 def encode_query_change(change: QueryChange) -> bytes:
@@ -85,6 +90,18 @@ def encode_query_change(change: QueryChange) -> bytes:
     return msgspec.json.encode(fields)
 
 
+class Suspension(msgspec.Struct):
+    """Why a shard has suspended a query in an area, or everywhere."""
+
+    limit: str
+    allowed: int | float
+    reached: int | float
+    received_at_us: instants.Microseconds
+    area: str | None = None
+    sensor: str | None = None
+    id: str | None = None
+
+
 class AppliedQuery(msgspec.Struct):
     """What a shard says of one query."""
 
@@ -92,7 +109,7 @@ class AppliedQuery(msgspec.Struct):
     matches: int = 0
     episodes: int | None = None
     coalescing: dict[str, object] | None = None
-    suspended: dict[str, dict[str, object]] = {}  # by area, "" for everywhere
+    suspended: dict[str, Suspension] = {}  # by area, "" for everywhere
 
 
 class RatesByArea(msgspec.Struct):
@@ -108,15 +125,43 @@ class ShardStatus(msgspec.Struct):
     v: Literal[1]
     shard: int
     queries: dict[str, AppliedQuery]
-    totals: dict[str, int] = {}
+    totals: dict[str, Annotated[int, msgspec.Meta(ge=0, le=2**53)]] = {}  # so that the sum of all shards fits 64 bits
     busiest_hz: dict[str, float] = {}
     rates_hz: RatesByArea = msgspec.field(default_factory=RatesByArea)
+
+
+class RebuildRecord(msgspec.Struct, omit_defaults=True):
+    """A record of coincide.status whose key is not a shard's: a rebuild of fusion, and how far it is.
+
+    Alerting writes one that is `asked` for; fusion writes it again when it begins, while it runs, and when it is done.
+    """
+
+    v: Literal[1]
+    id: Name
+    state: Literal["asked", "running", "done"]
+    asked_at_us: Microseconds | None = None
+    by: str | None = None
+    why: str | None = None
+    began_at_us: Microseconds | None = None
+    told_at_us: Microseconds | None = None
+    records: Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)] = 0
+    read: Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)] = 0
+
+
+#: So begin the keys of these records.
+REBUILD = "rebuild/"
+
+
+def is_of_rebuild(key: bytes | None) -> bool:
+    """Whether a record of coincide.status is of a rebuild, and of no shard."""
+    return (key or b"").startswith(REBUILD.encode())
 
 
 match_decoder = msgspec.json.Decoder(MatchRecord)
 dead_letter_decoder = msgspec.json.Decoder(DeadLetterRecord)
 query_change_decoder = msgspec.json.Decoder(QueryChange)
 shard_status_decoder = msgspec.json.Decoder(ShardStatus)
+rebuild_decoder = msgspec.json.Decoder(RebuildRecord)
 
 
 def read_match(value: bytes) -> MatchRecord:
@@ -132,11 +177,16 @@ def read_match(value: bytes) -> MatchRecord:
 
 
 def one_line(value: bytes) -> str:
-    """Return the JSON in `value` as text on one line, as server-sent events want it."""
+    """Return the JSON in `value` as text on one line, as server-sent events want it.
+
+    A `ValueError` says why it cannot be read whole. The decoders of records pass over what they do not know, and lists
+    in other formats read all of it again.
+    """
     try:
         text = value.decode()
     except UnicodeDecodeError as error:
         raise MalformedRecordError("is not UTF-8") from error
+    msgspec.json.decode(value)
     return msgspec.json.format(text, indent=-1) if "\n" in text or "\r" in text else text
 
 
@@ -214,6 +264,14 @@ class Topics:
     def of_memory(self) -> tuple[str, ...]:
         """Return those to be read before what they are about: what people said of alerts, and who has heard of them."""
         return self.deliveries, self.alert_controls
+
+    def without_holes(self) -> tuple[str, ...]:
+        """Return those that are not compacted: each offset has a record until Kafka deletes the oldest."""
+        return self.matches, self.episodes, self.dead_letters
+
+    def awaited(self) -> tuple[str, ...]:
+        """Return those that requests change, of one partition each: who changes one waits until it was read so far."""
+        return self.queries, self.status, *self.of_memory()
 
 
 TOPICS = Topics()

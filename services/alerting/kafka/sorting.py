@@ -1,7 +1,6 @@
 """Sorting Kafka records by topic, for the database; unreadable records are counted, logged and left out."""
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -11,6 +10,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from services.alerting.alerts.controls import check_control
 from services.alerting.kafka.records import (
+    REBUILD,
     TOPICS,
     MalformedRecordError,
     QueryChange,
@@ -20,6 +20,7 @@ from services.alerting.kafka.records import (
     one_line,
     query_change_decoder,
     read_match,
+    rebuild_decoder,
     shard_status_decoder,
 )
 from services.alerting.metrics import Metrics
@@ -27,6 +28,7 @@ from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
 from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
+from services.common.instants import system_clock_us
 from services.common.stream_records import is_stream_key
 
 logger = logging.getLogger(__name__)
@@ -55,7 +57,7 @@ def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics) -> Batch:
         for record in of_topic:
             try:
                 read(batch, record)
-            except ValueError as error:  # msgspec's and json's errors are ValueErrors too
+            except (ValueError, RecursionError) as error:  # msgspec's and json's errors are ValueErrors, too
                 metrics.malformed.labels(topic).inc()
                 faults.setdefault(topic, f"partition {record.partition} offset {record.offset}: {error}")
     for topic, fault in faults.items():
@@ -96,7 +98,8 @@ def _add_change(batch: Batch, record: ConsumerRecord) -> None:
 def _add_status(batch: Batch, record: ConsumerRecord) -> None:
     key = (record.key or b"").decode()
     if record.value is not None:
-        shard_status_decoder.decode(record.value)
+        decoder = rebuild_decoder if key.startswith(REBUILD) else shard_status_decoder
+        decoder.decode(record.value)
     batch.statuses[key] = None if record.value is None else one_line(record.value)
 
 
@@ -124,7 +127,7 @@ def _value(record: ConsumerRecord) -> bytes:
 
 
 def _received_at_us(record: ConsumerRecord) -> int:
-    return record.timestamp * 1000 if record.timestamp > 0 else time.time_ns() // 1000
+    return record.timestamp * 1000 if record.timestamp > 0 else system_clock_us()
 
 
 READERS: dict[str, Callable[[Batch, ConsumerRecord], None]] = {

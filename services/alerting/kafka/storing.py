@@ -10,13 +10,13 @@ from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
+from sqlalchemy.exc import DataError, IntegrityError
 
 from services.alerting.alerts.alert import STATES
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.kafka_session import Position, store_positions
-from services.alerting.kafka.records import TOPICS
+from services.alerting.kafka.records import TOPICS, is_of_rebuild
 from services.alerting.kafka.sorting import Batch, sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.receiver import Receivers
@@ -27,8 +27,11 @@ from services.alerting.store.episode_rows import NewRevision, StoredEpisode, ins
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
+from services.common.instants import system_clock_us
 
 TIDIED_EVERY_S = 5.0
+# A value is at fault, and not the state that the database is in; OverflowError is what the driver of SQLite raises.
+REFUSED = DataError, IntegrityError, OverflowError
 
 logger = logging.getLogger(__name__)
 
@@ -60,13 +63,14 @@ class Storage:
     raising: Raising = field(default_factory=lambda: Raising(Receivers([])))
     conditions: SystemConditions = field(default_factory=SystemConditions)
     _tidy_at_s: float = 0.0
+    _shown_areas: set[str] = field(default_factory=set)
 
     def store(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> list[StoredRow]:
         """Store `records` and that they were `reached`; return what readers of the live stream hear of.
 
         Storing the same records again changes nothing, so a crash before the offsets are committed is harmless.
 
-        Raises `OperationalError`: the database cannot be written now (locked, full, away); nothing was stored.
+        Raises `DBAPIError`: the database cannot be written now (locked, full, away); nothing was stored.
         """
         with self.metrics.store_time.time():
             batch = sort_records(records, self.metrics)
@@ -74,9 +78,7 @@ class Storage:
                 with self.engine.begin() as connection:
                     new = self._insert(connection, batch)
                     store_positions(connection, reached)
-            except OperationalError:
-                raise
-            except (DBAPIError, StatementError):
+            except REFUSED:
                 new = self._store_singly(records, reached)
         self._observe(records, new)
         return new.for_readers()
@@ -88,7 +90,7 @@ class Storage:
         settle(connection, batch.deliveries)
         matches = insert_matches(connection, batch.matches)
         self._count(TOPICS.matches, len(matches), len(batch.matches))
-        revisions = insert_episodes(connection, batch.episodes, time.time_ns() // 1000)
+        revisions = insert_episodes(connection, batch.episodes, system_clock_us())
         self._count(TOPICS.episodes, len(revisions), len(batch.episodes))
         letters = insert_dead_letters(connection, batch.dead_letters)
         self._count(TOPICS.dead_letters, letters, len(batch.dead_letters))
@@ -97,9 +99,17 @@ class Storage:
         alerts += self.raising.acknowledge(connection, batch.controls)
         return NewRows(matches, revisions, alerts)
 
+    def begin_anew(self) -> None:
+        """Forget what was noticed of the system when this process last wrote the database: another has since."""
+        self.conditions = self.conditions.anew()
+
     def read_again(self) -> None:
-        """Forget what is remembered of the database's queries, silences and receivers: it may have become another."""
+        """Forget what is remembered of the database's queries, silences and receivers: it may have become another.
+
+        Dead letters of the last minute are read again, too.
+        """
         self.raising.forget()
+        self.conditions.forget_dead_letters()
         with self.engine.connect() as connection:
             self.raising.read_receivers(connection)
 
@@ -109,7 +119,16 @@ class Storage:
             swept = self.raising.sweep(connection)
             swept += self.raising.put(connection, self.conditions.steps(connection, self.raising.now_us()))
             self._tidy(connection)
+        self._show_silence()
         return NewRows(alerts=swept).for_readers()
+
+    def _show_silence(self) -> None:
+        silent, gauge = self.conditions.sensors.silent_by_area(self.conditions.clock_s()), self.metrics.silent_sensors
+        for area in self._shown_areas - silent.keys():
+            gauge.remove(area)
+        for area, sensors in silent.items():
+            gauge.labels(area).set(sensors)
+        self._shown_areas = set(silent)
 
     def _tidy(self, connection: Connection) -> None:
         """Give up what waits for receivers that are no more, and set the metrics that say how much is stored.
@@ -122,7 +141,7 @@ class Storage:
         by_state = count_by_state(connection)
         for state in STATES:
             self.metrics.alerts.labels(state).set(by_state.get(state, 0))
-        now_us, receivers = time.time_ns() // 1000, [each.id for each in self.raising.receivers.all()]
+        now_us, receivers = system_clock_us(), [each.id for each in self.raising.receivers.all()]
         give_up(connection, receivers, now_us)
         waiting = waiting_by_receiver(connection)
         for receiver in receivers:
@@ -137,9 +156,7 @@ class Storage:
             try:
                 with self.engine.begin() as connection:
                     one = self._insert(connection, sort_records([record], self.metrics))
-            except OperationalError:
-                raise
-            except (DBAPIError, StatementError) as error:
+            except REFUSED as error:
                 self.metrics.malformed.labels(record.topic).inc()
                 place = f"partition {record.partition} offset {record.offset}"
                 logger.warning(
@@ -160,13 +177,14 @@ class Storage:
 
     def _observe(self, records: Sequence[ConsumerRecord], new: NewRows) -> None:
         now_s = time.time()
-        for topic, of_topic in groupby(records, attrgetter("topic")):
-            written_at_s = [record.timestamp / 1000 for record in of_topic if record.timestamp > 0]
+        for topic, group in groupby(records, attrgetter("topic")):
+            of_topic = [record for record in group if record.timestamp > 0]
+            written_at_s = [record.timestamp / 1000 for record in of_topic]
             self.metrics.record_delay.labels(topic).observe_all([now_s - at_s for at_s in written_at_s])
             if topic == TOPICS.dead_letters:
                 self.conditions.note_dead_letters(written_at_s)
-            elif topic == TOPICS.status and written_at_s:
-                self.conditions.note_status(max(written_at_s))
+            elif topic == TOPICS.status and (batches := [each for each in of_topic if not is_of_rebuild(each.key)]):
+                self.conditions.note_status(max(each.timestamp for each in batches) / 1000)
         self._observe_matches(new.matches, now_s)
         self._observe_episodes(new.revisions, now_s)
 

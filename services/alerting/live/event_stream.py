@@ -2,9 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from heapq import merge
-from itertools import islice
-from operator import attrgetter
 
 from sqlalchemy import Engine
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -16,9 +13,9 @@ from services.alerting.live.hub import LiveFilter, LiveHub, Reader, TooManyReade
 from services.alerting.metrics import Metrics
 from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.episode_rows import StoredEpisode
-from services.alerting.store.live_rows import StoredRow, newest_sequence, read_between
+from services.alerting.store.live_rows import StoredRow, newest_sequence, read_page
 from services.alerting.store.match_rows import StoredMatch, match_body
-from services.common.problem import problem_response
+from services.common.http.problem import problem_response
 
 
 def events_of(match: StoredMatch, is_shown: bool) -> str:
@@ -41,7 +38,6 @@ def event_of(row: StoredEpisode | StoredAlert) -> str:
     return f"id: {row.sequence}\nevent: {kind}\ndata: {row.body}\n\n"
 
 
-CATCH_UP_AT_ONCE = 500
 RETRY_MS = 1_000
 STOP_GRACE_S = 2.0
 
@@ -110,8 +106,12 @@ class LiveStream(EventSourceResponse):
 
     async def _catch_up(self) -> AsyncIterator[list[StoredRow]]:
         after = self._after or 0
-        while not self._reader.has_ended:
-            rows, upto = await run_in_threadpool(self._read, after)
+        while True:
+            async with self._hub.replays:  # those who wait have their turns one after the other, a page each
+                if self._reader.has_ended:
+                    return
+                rows, upto = await run_in_threadpool(self._read, after)
+            self._metrics.live_replayed.inc(len(rows))
             if rows:
                 yield rows
             after = upto
@@ -126,12 +126,7 @@ class LiveStream(EventSourceResponse):
             newest = max(handed_over, newest_sequence(connection))
             if after > newest:
                 after = 0  # an id of another database: rather send again than miss one
-            of_queries = [
-                read_between(connection, filters, after, newest, CATCH_UP_AT_ONCE)
-                for filters in self._filter.row_filters()
-            ]
-        rows = list(islice(merge(*of_queries, key=attrgetter("sequence")), CATCH_UP_AT_ONCE))
-        return rows, rows[-1].sequence if len(rows) == CATCH_UP_AT_ONCE else max(after, newest)
+            return read_page(connection, self._filter.row_filters(), after, newest)
 
     def _encoded(self, rows: Sequence[StoredRow]) -> bytes:
         wanted = [each for each in rows if self._filter.wants(each)]

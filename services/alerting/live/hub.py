@@ -91,16 +91,18 @@ class LiveHub:
 
     `newest_sequence` is that of the last thing handed over. A reader who has read the database up to there can
     join without missing any, as long as nothing is awaited between the comparison and `join`; what it read before
-    it was handed over is left out, so that nothing comes twice.
+    it was handed over is left out, so that nothing comes twice. Whoever reads a page of the database holds one of
+    `replays` meanwhile: however many catch up, lists and changes find threads, connections and time.
     """
 
-    def __init__(self, metrics: Metrics, readers_max: int, queue_max: int) -> None:
+    def __init__(self, metrics: Metrics, readers_max: int, queue_max: int, replays_max: int = 1) -> None:
         self._metrics = metrics
         self._readers_max = readers_max
         self._queue_max = queue_max
         self._seated: set[Reader] = set()
         self._joined: set[Reader] = set()
         self._closed = False
+        self.replays = asyncio.Semaphore(replays_max)
         self.newest_sequence = 0
 
     def publish(self, rows: Sequence[StoredRow]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from services.alerting.store.query_rows import QueryVersion
-from services.common.preconditions import merge_patch
-from services.common.problem import Problem
+from services.common.http.preconditions import merge_patch
+from services.common.http.problem import Problem
 from services.common.settings import SettingsError, Streams, read_declarations
 
 

@@ -14,7 +14,7 @@ from coincide.queries.expected_work import expected_work
 from coincide.queries.explaining import ExplainedQuery, Explanation, SeenRates, unreachable_because
 from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.receivers.receiver import Receivers
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.common.settings import Streams
 
 REFUSED_BEYOND = 100  # times the limit: what is expected is an upper bound, and rates may fall

@@ -1,7 +1,6 @@
 """Changing queries: checked, published to Kafka, and answered once the local projection holds the change."""
 
 import asyncio
-import time
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -16,17 +15,18 @@ from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
-from services.common.preconditions import Precondition
-from services.common.problem import Problem
+from services.common.http.preconditions import Precondition
+from services.common.http.problem import Problem
+from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 
 
 @dataclass
 class QueryChanges:
-    """The one way in which queries change, one change at a time.
+    """The one way in which queries change, one change at a time in each process.
 
-    Only one alerting process may change queries: two would give the same version to different changes, of which
-    every reader of the topic takes the first.
+    Two processes may give the same version to different changes. Every reader of the topic takes the first, and so
+    the second is refused once the local projection holds them.
     """
 
     engine: Engine
@@ -76,8 +76,18 @@ class QueryChanges:
         except (KafkaAwayError, TimeoutError) as error:
             self.metrics.query_changes.labels("unacknowledged").inc()
             raise _away(f"Kafka did not acknowledge version {record.version}; it may still take effect") from error
+        if await run_in_threadpool(self._was_overtaken, record):
+            self.metrics.query_changes.labels("overtaken").inc()
+            raise Problem(412, "the query was changed at the same time through another process; read it again")
         self.metrics.query_changes.labels("acknowledged").inc()
         return QueryVersion(**{each.name: getattr(record, each.name) for each in fields(QueryVersion)})
+
+    def _was_overtaken(self, record: QueryChange) -> bool:
+        """Whether another change has the version of this one, and was first."""
+        with self.engine.connect() as connection:
+            versions = query_rows.read_versions(connection, record.id)
+        changed_at_us = {each.version: each.changed_at_us for each in versions}
+        return changed_at_us.get(record.version) != record.changed_at_us
 
     def _state(self, id_: str) -> tuple[QueryVersion | None, int, int, QueryReport]:
         with self.engine.connect() as connection:
@@ -86,7 +96,7 @@ class QueryChanges:
 
 
 def _record(id_: str, version: int, target: Target) -> QueryChange:
-    now_us = time.time_ns() // 1000
+    now_us = system_clock_us()
     if target.query is None:
         return QueryChange(1, id_, version, now_us, removed=True)
     return QueryChange(1, id_, version, now_us, paused=target.paused, query=target.query.to_json())

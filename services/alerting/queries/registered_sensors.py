@@ -15,6 +15,7 @@ from msgspec import Meta, Raw, Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.queries.explaining import KnownSensor
+from services.common.instants import Microseconds
 
 SENSORS = "coincide.sensors"
 CACHED_TEMPLATES = 4_096
@@ -84,7 +85,7 @@ class _Record(Struct):
     area: Name
     streams: dict[Name, Raw]
     expect_every_s: Annotated[float, Meta(gt=0)] | None = None
-    changed_at_us: int | None = None
+    changed_at_us: Microseconds | None = None
 
 
 _decode = msgspec.json.Decoder(_Record).decode

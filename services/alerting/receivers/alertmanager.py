@@ -23,10 +23,11 @@ def posted(alert: Alert, ends_at_us: int) -> dict[str, Any]:
 
     So an alert whose severity has risen is another one there.
     """
-    name = alert.query or alert.source
+    name = alert.source if alert.is_of_system else alert.query or alert.source
     notes = {"summary": alert.title, "description": alert.text, "runbook_url": alert.docs}
-    figures = {"probability": alert.probability, "members": alert.members}
-    said = {**notes, **{key: None if value is None else f"{value:.4g}" for key, value in figures.items()}}
+    probability = None if alert.probability is None else f"{alert.probability:.4g}"
+    figures = {"probability": probability, "members": None if alert.members is None else str(alert.members)}
+    said = {**notes, **figures}
     return {
         "labels": {"alertname": name, "alert": alert.id, **{k: v for k, v in alert.every_label.items() if v}},
         "annotations": {key: value for key, value in said.items() if value},

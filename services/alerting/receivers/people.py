@@ -49,12 +49,13 @@ def subject_of(waiting: Waiting) -> str:
 def text_of(alert: Alert) -> str:
     """Return what people read of an alert, a line for each thing that it has."""
     spans = {"from": alert.start_us, "to": alert.end_us, "fired": alert.fired_at_us, "resolved": alert.resolved_at_us}
-    figures = {"probability": alert.probability, "members": alert.members}
+    probability = None if alert.probability is None else f"{alert.probability:.4g}"
+    figures = {"probability": probability, "members": None if alert.members is None else str(alert.members)}
     lines = {
         "": alert.text,
         "query": alert.query,
         "area": alert.area,
-        **{name: None if value is None else f"{value:.4g}" for name, value in figures.items()},
+        **figures,
         **{name: None if at_us is None else in_rfc_3339(at_us) for name, at_us in spans.items()},
         "resolved because": alert.resolved_because,
         "alert": alert.id,

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from coincide.errors import QueryError
 from coincide.queries.checks import refuse_unless_name
 from services.alerting.alerts.alert import Change
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.common.settings import SettingsError, read_declarations
 
 VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")

@@ -22,8 +22,10 @@ from services.alerting.receivers.connections import DeliveryError, Poster
 from services.alerting.receivers.people import PeopleSender
 from services.alerting.receivers.receiver import PeopleWay, Receiver, Receivers
 from services.alerting.receivers.webhook import WebhookSender
+from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.delivery_rows import DeliveryRecord, DeliveryState, Waiting, encode_delivery
+from services.alerting.store.lease import Lease
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 
@@ -69,11 +71,13 @@ class Worker(threading.Thread):
         publisher: RecordPublisher,
         metrics: Metrics,
         deliver_within_s: float,
+        may_tell: Callable[[], bool],
     ) -> None:
         super().__init__(name=f"receiver-{receiver.id}", daemon=True)
         self.receiver = receiver
         self._sender, self._engine, self._publisher, self._metrics = sender, engine, publisher, metrics
         self._deliver_within_s = deliver_within_s
+        self._may_tell = may_tell
         self._settled: dict[str, DeliveryRecord] = {}  # what is not read back yet
         self._unpublished: list[DeliveryRecord] = []
         self._attempts: dict[str, int] = {}
@@ -118,11 +122,11 @@ class Worker(threading.Thread):
                 kept = delivery_rows.still_waiting(connection, self.receiver.id, list(self._settled))
                 kept |= {each.key for each in self._unpublished}
                 self._settled = {key: each for key, each in self._settled.items() if key in kept}
-            if len(self._settled) >= MOST_UNSETTLED:
+            if len(self._settled) >= MOST_UNSETTLED or not self._may_tell():
                 return False
             work = delivery_rows.read_waiting(connection, self.receiver.id, list(self._settled), AT_ONCE)
         for waiting in work:
-            if self._stopping.is_set() or not self._tell(waiting):
+            if self._stopping.is_set() or not self._may_tell() or not self._tell(waiting):
                 break
         return bool(work)
 
@@ -149,7 +153,8 @@ class Worker(threading.Thread):
         self._metrics.deliveries.labels(self.receiver.id, state).inc()
         self._pause_s = 0.0
         attempts = self._attempts.pop(waiting.key, 1)
-        record = DeliveryRecord(1, self.receiver.id, waiting.key, state, system_clock_us(), attempts, reason)
+        of = waiting.alert.id, waiting.change, waiting.alert.revision
+        record = DeliveryRecord(1, self.receiver.id, waiting.key, state, system_clock_us(), attempts, reason, *of)
         self._settled[waiting.key] = record
         self._unpublished.append(record)
         self._publish()
@@ -172,6 +177,8 @@ class Worker(threading.Thread):
             return
         with self._engine.connect() as connection:
             active = alert_rows.read_active(connection, REPOSTED_AT_MOST)
+        if not self._may_tell():
+            return
         mine = [each for each in active if each.withheld is None and self._is_for_me(each)]
         self._repost_at_s = time.monotonic() + self._sender.repost_s
         try:
@@ -193,7 +200,10 @@ def pause_s(attempts: int) -> float:
 
 
 class Sending:
-    """The workers of all receivers; `refresh` follows the receivers as they change."""
+    """The workers of all receivers; `wake` follows the receivers as they change.
+
+    `may_tell` says whether this process, of several, is the one that tells now; it is asked right before each delivery.
+    """
 
     def __init__(
         self,
@@ -204,20 +214,20 @@ class Sending:
         *,
         deliver_within_s: float,
         may_be_private: bool,
-        tells: bool = True,
+        may_tell: Callable[[], bool],
         make_sender: Callable[..., Sender] = sender_of,
     ) -> None:
         self._receivers = receivers
-        self._parts = engine, publisher, metrics, deliver_within_s
+        self._parts = engine, publisher, metrics, deliver_within_s, may_tell
         self._may_be_private = may_be_private
         self._make_sender = make_sender
         self._workers: dict[str, Worker] = {}
         self._lock = threading.Lock()
-        self._tells, self._has_begun = tells, False
+        self._has_begun = False
 
     def begin(self) -> None:
-        """Start to send, if this process is the one that does: what was delivered before is known now."""
-        self._has_begun = self._tells
+        """Start to send, while this process may: what was delivered before is known now."""
+        self._has_begun = True
         self.wake()
 
     def wake(self) -> None:
@@ -252,3 +262,42 @@ class Sending:
         deadline_s = time.monotonic() + STOP_WITHIN_S
         for worker in workers:
             worker.join(max(0.0, deadline_s - time.monotonic()))
+
+
+class Telling:
+    """Sending, while this process is the one that tells: it holds the lease, and knows who has heard what."""
+
+    def __init__(
+        self, settings: AlertingSettings, engine: Engine, receivers: Receivers, metrics: Metrics, lease: Lease
+    ) -> None:
+        self._outcomes = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
+        self._term: str | None = None
+        self._sending = Sending(
+            receivers,
+            engine,
+            self._outcomes,
+            metrics,
+            deliver_within_s=settings.deliver_within_s,
+            may_be_private=settings.receivers_may_be_private,
+            may_tell=lambda: lease.is_held(self._term),
+        )
+        metrics.tells.set_function(lambda: lease.is_held(self._term))
+
+    def begin(self, term: str) -> None:
+        """Tell as long as this term lasts, now that it is known who has heard what; to begin again does nothing."""
+        self._term = term
+        self._sending.begin()
+
+    def pause(self) -> None:
+        """Tell nobody until `begin`: another process does."""
+        self._term = None
+        self._sending.stop()
+
+    def wake(self) -> None:
+        """Look into the outbox now, and whether the receivers are still the same."""
+        self._sending.wake()
+
+    def stop(self) -> None:
+        """End, waiting a moment for deliveries in hand."""
+        self._sending.stop()
+        self._outcomes.close()

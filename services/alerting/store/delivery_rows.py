@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, case, func, select, update
 
 from services.alerting.alerts.alert import Alert, Change, Step, decode_alert
 from services.alerting.store.dialect import Rows, newest_first, upsert, where_equal
@@ -30,6 +30,9 @@ class DeliveryRecord(msgspec.Struct, frozen=True):
     at_us: int
     attempts: int = 0
     reason: str | None = None
+    alert: str | None = None  # whose transition it is, what happened to it, and at which revision of its source
+    change: Change | None = None
+    revision: int | None = None
 
     @property
     def topic_key(self) -> bytes:
@@ -89,14 +92,20 @@ def _row(addressed: Addressed, now_us: int, because: str | None) -> dict[str, ob
         "attempts": 0,
         "reason": because,
         "received_at_us": addressed.step.alert.received_at_us,
+        "alert": addressed.step.alert.id,
+        "change": addressed.step.change,
+        "revision": addressed.step.alert.revision,
     }
+
+
+SETTLED = ("receiver", "key", "state", "attempts", "reason", "alert", "change", "revision")
 
 
 def settle(connection: Connection, records: Iterable[DeliveryRecord]) -> None:
     """Store what became of deliveries; of two records about one the last counts."""
     rows = {
         (each.receiver, each.key): {
-            **{name: getattr(each, name) for name in ("receiver", "key", "state", "attempts", "reason")},
+            **{name: getattr(each, name) for name in SETTLED},
             "sequence": 0,
             "since_us": each.at_us,
             "received_at_us": each.at_us,
@@ -142,6 +151,17 @@ def still_waiting(connection: Connection, receiver: str, keys: Collection[str]) 
     return set(connection.execute(waiting).scalars())
 
 
+def told_revisions(connection: Connection, alerts: Collection[str]) -> dict[str, int]:
+    """Return at which revision receivers last heard of each of these alerts, of those that they heard no end of."""
+    if not alerts:
+        return {}
+    d = deliveries.c
+    ended = func.max(case((d.change == "resolved", 1), else_=0))
+    heard = select(d.alert, d.revision, ended).where(d.alert.in_(alerts)).group_by(d.alert, d.revision)
+    newest = {alert: (revision, over) for alert, revision, over in connection.execute(heard.order_by(d.revision))}
+    return {alert: revision for alert, (revision, over) in newest.items() if not over}
+
+
 def waiting_by_receiver(connection: Connection) -> dict[str, tuple[int, int]]:
     """Return how many deliveries wait for each receiver, and since when the oldest does."""
     d = deliveries.c
@@ -152,8 +172,8 @@ def waiting_by_receiver(connection: Connection) -> dict[str, tuple[int, int]]:
 def read_delivery(connection: Connection, receiver: str, key: str) -> DeliveryRecord | None:
     """Return one delivery; None where there is none."""
     d = deliveries.c
-    columns = select(d.state, d.since_us, d.attempts, d.reason).where(d.receiver == receiver, d.key == key)
-    row = connection.execute(columns).first()
+    columns = select(d.state, d.since_us, d.attempts, d.reason, d.alert, d.change, d.revision)
+    row = connection.execute(columns.where(d.receiver == receiver, d.key == key)).first()
     return None if row is None else DeliveryRecord(1, receiver, key, *row)
 
 

@@ -1,15 +1,15 @@
 """Everything that differs between SQLite and PostgreSQL, and the step to the newest schema at every start."""
 
 import fcntl
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Column, Connection, Engine, Row, Select, Table, create_engine, event, make_url, text
+from sqlalchemy import Column, Connection, Engine, Row, Select, Table, case, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
@@ -46,20 +46,95 @@ def where_overlaps(
 #: kept in memory, and copied from the log into the database later, is written once for several ids.
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=4000", "cache_size=-16384")  # pages; KiB
 
+#: What libpq is told where the URL does not say it: a server that went away without a word is noticed within seconds.
+REACHED_WITHIN = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+LOST_AFTER_MS = 5000  # PostgreSQL ends the transaction of a process that hangs in its midst, and so frees its locks
+
+WRITES = "coincide_writes"  # an option of a connection
+FENCE = "coincide_fence"  # another one: called when a transaction that writes has begun, to refuse it
 MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the database locks
+WRITE_LOCK_KEY = MIGRATION_LOCK_KEY + 1
 
 
 def open_engine(database_url: str, busy_timeout_ms: int = 5000) -> Engine:
     """Return an engine for `database_url`, a `ValueError` for what is neither PostgreSQL nor a file of SQLite."""
-    try:
-        url = make_url(database_url)
-    except ArgumentError:
-        raise ValueError(f"database_url: {database_url!r} is not a URL such as sqlite:///alerting.sqlite3") from None
-    if url.get_backend_name() == "postgresql":
-        return create_engine(url, pool_pre_ping=True)
+    url = url_of(database_url)
+    if url.drivername in ("postgresql", "postgresql+psycopg"):
+        return _open_postgresql(url.set(drivername="postgresql+psycopg"), busy_timeout_ms)
     if url.get_backend_name() != "sqlite":
-        raise ValueError(f"database_url: {url.get_backend_name()!r} is not supported; allowed: sqlite, postgresql")
+        raise ValueError(f"database_url: {url.drivername!r} is not supported; allowed: sqlite, postgresql")
     return _open_sqlite(url, busy_timeout_ms)
+
+
+def url_of(database_url: str) -> URL:
+    """Return `database_url` in its parts, else a `ValueError`; it may hold a password, so no message shows it."""
+    try:
+        return make_url(database_url)
+    except ArgumentError:
+        raise ValueError("database_url is not a URL such as sqlite:///alerting.sqlite3") from None
+
+
+def _open_postgresql(url: URL, busy_timeout_ms: int) -> Engine:
+    bounds = f"-c lock_timeout={busy_timeout_ms} -c idle_in_transaction_session_timeout={LOST_AFTER_MS}"
+    told = {"options": bounds, "application_name": "coincide-alerting", **REACHED_WITHIN}
+    arguments = {name: value for name, value in told.items() if name not in url.query}
+    engine = create_engine(url, pool_pre_ping=True, connect_args=arguments)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        if connection.get_execution_options().get(WRITES, False):
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK_KEY})")
+            _pass_fence(connection)
+
+    return engine
+
+
+class DatabaseFile:
+    """The file of a SQLite database that a process has open, and whether it is still the one that its path names.
+
+    SQLite does not notice that a file was deleted or replaced, and writes on into one that nobody will ever read.
+    PostgreSQL has no such file, and says by itself what is wrong.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        named = engine.url.database if engine.dialect.name == "sqlite" else None
+        self._path = None if named is None else Path(named)
+        self._note = self._path and self._path.with_name(f"{self._path.name}.lost")
+        self._opened: tuple[int, int] | None = None
+
+    def opened(self) -> None:
+        """Take note that the process has opened the file that is there now."""
+        self._opened = self._found()
+
+    def is_lost(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened; to look takes some microseconds."""
+        return self._opened is not None and self._found() != self._opened
+
+    def note_loss(self) -> None:
+        """Leave a note beside the file for the process that is started next: this one is about to end."""
+        if self._note:
+            with suppress(OSError):
+                self._note.touch()
+
+    def lost_at_s(self) -> float:
+        """Return when a process last left such a note, in seconds since 1970; 0 where none did."""
+        try:
+            return self._note.stat().st_mtime if self._note else 0.0
+        except OSError:
+            return 0.0
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat() if self._path else None
+        except OSError:
+            return None
+        return found and (found.st_dev, found.st_ino)
 
 
 def _open_sqlite(url: URL, busy_timeout_ms: int) -> Engine:
@@ -78,9 +153,35 @@ def _open_sqlite(url: URL, busy_timeout_ms: int) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN")
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes:
+            _pass_fence(connection)
 
     return engine
+
+
+def _pass_fence(connection: Connection) -> None:
+    fence = connection.get_execution_options().get(FENCE)
+    if fence is not None:
+        fence(connection)
+
+
+def for_writing(engine: Engine) -> Engine:
+    """Return an engine whose transactions write: each waits at its beginning until no other one writes.
+
+    Else SQLite refuses, without waiting, to write in a transaction that has read what another has changed since, and
+    PostgreSQL lets two of them write by what both have read. So rows appear in the order of their sequences, too.
+    """
+    return engine.execution_options(**{WRITES: True})
+
+
+def fenced(engine: Engine, fence: Callable[[Connection], None]) -> Engine:
+    """Return an engine for writing whose transactions end at their beginning where `fence` raises an exception.
+
+    It is called when no other transaction writes any more, and none will before the end of this one.
+    """
+    return engine.execution_options(**{WRITES: True, FENCE: fence})
 
 
 def insert_ignoring_duplicates(connection: Connection, table: Table) -> Any:
@@ -114,6 +215,17 @@ def _upsert(dialect: str, table: Table, keep: tuple[str, ...]) -> Any:
     return statement.on_conflict_do_update(index_elements=key, set_=changed)
 
 
+def widen(connection: Connection, table: Table, least: str, greatest: str) -> Any:
+    """Return an insert into `table`; a row of the same primary key keeps the `least` and the `greatest` of both."""
+    statement = _insert(connection.dialect.name, table)
+    new, old = statement.excluded, table.c
+    widened = {
+        least: case((new[least] < old[least], new[least]), else_=old[least]),
+        greatest: case((new[greatest] > old[greatest], new[greatest]), else_=old[greatest]),
+    }
+    return statement.on_conflict_do_update(index_elements=[each.name for each in table.primary_key], set_=widened)
+
+
 def _insert(dialect: str, table: Table) -> Any:
     return (postgresql if dialect == "postgresql" else sqlite).insert(table)
 
@@ -137,22 +249,29 @@ def reserve_sequences(connection: Connection, table: Table, count: int) -> int:
 def migration_lock(engine: Engine) -> Iterator[None]:
     """Lock the database for migration: of several processes started together one migrates, and the others wait."""
     if engine.dialect.name == "postgresql":
-        with engine.connect() as connection:
-            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK_KEY})
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("SET lock_timeout = 0")
+            connection.exec_driver_sql(f"SELECT pg_advisory_lock({MIGRATION_LOCK_KEY})")
             try:
                 yield
             finally:
-                connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": MIGRATION_LOCK_KEY})
+                connection.invalidate()  # whose end releases the lock
         return
     with Path(f"{engine.url.database}.migrate.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released by the close, and by the death of the process
         yield
 
 
-def migrate(engine: Engine) -> None:
-    """Apply the migrations that `engine`'s database lacks, in one transaction, under the migration lock."""
+def migrations() -> Config:
+    """Return where alembic finds the migrations."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
+
+
+def migrate(engine: Engine, revision: str = "head") -> None:
+    """Apply the migrations that `engine`'s database lacks, in one transaction, under the migration lock."""
+    config = migrations()
     with migration_lock(engine), engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)

@@ -1,11 +1,13 @@
 """Retention: old rows are deleted in chunks so small that storing never waits long."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, Table, delete, func, select, tuple_
 
 from services.alerting.metrics import Metrics
+from services.alerting.store.match_blocks import forget_blocks
 from services.alerting.store.tables import (
     alert_transitions,
     alerts,
@@ -14,10 +16,15 @@ from services.alerting.store.tables import (
     episode_revisions,
     episodes,
     matches,
+    metadata,
     supersessions,
 )
 
-EVER_US = 2**62
+#: The tables that have the records themselves; the others are small beside them, and go with them.
+RECORDS = (matches.name, episode_revisions.name, alert_transitions.name, dead_letters.name)
+NEWEST = 1000
+
+Bound = tuple[int, str]  # what was received before is deleted, and why: age or room
 
 
 def delete_old(connection: Connection, table: Table, before_us: int, limit: int) -> int:
@@ -30,23 +37,28 @@ def delete_old(connection: Connection, table: Table, before_us: int, limit: int)
 
 @dataclass(frozen=True)
 class Room:
-    """Most matches that are kept, and most bytes of their records; the oldest beyond are deleted before their time."""
+    """Most bytes of the records of each table, by name, and most matches; the oldest beyond go before their time."""
 
-    rows: int
-    record_bytes: int
+    most_bytes: Mapping[str, int]
+    most_matches: int
 
-    def excess(self, connection: Connection, metrics: Metrics) -> int:
-        """Count the matches beyond, and show how much is stored; the newest records say how long one is."""
-        rows = connection.execute(select(func.count()).select_from(matches)).scalar_one()
-        newest = select(matches.c.body).order_by(matches.c.sequence.desc()).limit(NEWEST).subquery()
-        length = connection.execute(select(func.avg(func.length(newest.c.body)))).scalar_one() or 0
-        metrics.stored_matches.set(rows)
-        metrics.stored_match_bytes.set(rows * float(length))
-        most = min(self.rows, int(self.record_bytes / float(length))) if length else self.rows
-        return max(0, rows - most)
+    def full_before_us(self, connection: Connection, metrics: Metrics) -> dict[str, int]:
+        """Return, for each table, the time before which its records have no room; show how much is stored."""
+        return {name: self._full_before_us(connection, metadata.tables[name], metrics) for name in RECORDS}
 
-
-NEWEST = 1000
+    def _full_before_us(self, connection: Connection, table: Table, metrics: Metrics) -> int:
+        rows: int = connection.execute(select(func.count()).select_from(table)).scalar_one()
+        newest = select(table.c.body).order_by(table.c.sequence.desc()).limit(NEWEST).subquery()
+        length = float(connection.execute(select(func.avg(func.length(newest.c.body)))).scalar_one() or 0)
+        metrics.stored_bytes.labels(table.name).set(rows * length)
+        most = int(self.most_bytes[table.name] / length) if length else rows
+        if table is matches:
+            metrics.stored_matches.set(rows)
+            most = min(most, self.most_matches)
+        if rows <= most:
+            return 0
+        first_kept = select(table.c.received_at_us).order_by(table.c.received_at_us).offset(rows - most).limit(1)
+        return int(connection.execute(first_kept).scalar_one())
 
 
 @dataclass
@@ -55,7 +67,7 @@ class Expiry:
 
     Age counts from when ingest received a match's last member, or the newest detection of an episode or of what an
     alert is about, and from when a dead letter entered its topic, so that filling the database again does not make
-    old records young. Matches are counted once a round.
+    old records young. Once a round it looks how much is stored, and whether some of it goes before its time.
     """
 
     engine: Engine
@@ -65,7 +77,7 @@ class Expiry:
     chunk_rows: int
     every_s: float
     _due_at_s: float = 0.0
-    _excess: int | None = None
+    _full_before_us: dict[str, int] | None = None
 
     def is_due(self) -> bool:
         """Whether `run_if_due` would delete now."""
@@ -75,42 +87,43 @@ class Expiry:
         """Delete one chunk of each table if it is time; a full chunk makes the next one due at once."""
         if not self.is_due():
             return
-        now_s = time.time()
         with self.engine.begin() as connection:
-            deleted = self._delete(connection, now_s)
-        for table, rows in deleted.items():
-            self.metrics.expired.labels(table).inc(rows)
-        if max(deleted.values()) < self.chunk_rows and not self._excess:
-            self._due_at_s, self._excess = time.monotonic() + self.every_s, None
+            deleted = self._delete(connection, self._bounds(connection, int(time.time() * 1e6)))
+        for (table, reason), rows in deleted.items():
+            self.metrics.expired.labels(table, reason).inc(rows)
+        if max(deleted.values()) < self.chunk_rows:
+            self._due_at_s, self._full_before_us = time.monotonic() + self.every_s, None
 
-    def _delete(self, connection: Connection, now_s: float) -> dict[str, int]:
-        def delete_from(table: Table, kept_s: float) -> int:
-            return delete_old(connection, table, int((now_s - kept_s) * 1e6), self.chunk_rows)
-
+    def _bounds(self, connection: Connection, now_us: int) -> dict[str, Bound]:
+        if self._full_before_us is None:
+            self._full_before_us = self.room.full_before_us(connection, self.metrics)
         kept_s, dead_letters_kept_s = self.kept_s
-        deleted = {table.name: delete_from(table, kept_s) for table in (matches, episodes)}
-        deleted[matches.name] += self._make_room(connection, self.chunk_rows - deleted[matches.name])
+        too_old_us = dict.fromkeys(RECORDS, now_us - int(kept_s * 1e6))
+        too_old_us[dead_letters.name] = now_us - int(dead_letters_kept_s * 1e6)
+        return {name: max((too_old_us[name], "age"), (self._full_before_us[name], "room")) for name in RECORDS}
+
+    def _delete(self, connection: Connection, bounds: Mapping[str, Bound]) -> dict[tuple[str, str], int]:
+        deleted: dict[tuple[str, str], int] = {}
+
+        def is_done(table: Table, bound: Bound) -> bool:
+            before_us, reason = bound
+            rows = deleted[table.name, reason] = delete_old(connection, table, before_us, self.chunk_rows)
+            return rows < self.chunk_rows
+
         # A superseded match must not come to life again while it waits to be deleted. It was received no later than
         # what supersedes it: once no match from before is left, their supersessions are forgotten.
-        if deleted[matches.name] < self.chunk_rows:
+        oldest_are_gone = is_done(matches, bounds[matches.name])
+        if any(deleted.values()):
+            forget_blocks(connection)
+        if oldest_are_gone:
             oldest_us = connection.execute(select(func.min(matches.c.received_at_us))).scalar_one() or 0
-            before_us = max(int((now_s - kept_s) * 1e6), oldest_us)
-            deleted[supersessions.name] = delete_old(connection, supersessions, before_us, self.chunk_rows)
+            is_done(supersessions, max(bounds[matches.name], (oldest_us, "age")))
         # The revision that counts of an episode was received when the episode was, and goes after it.
-        if deleted[episodes.name] < self.chunk_rows:
-            deleted[episode_revisions.name] = delete_from(episode_revisions, kept_s)
+        if is_done(episodes, bounds[episode_revisions.name]):
+            is_done(episode_revisions, bounds[episode_revisions.name])
         # The outbox of an alert goes before its transitions, which say what is in it, and these before the alert.
         for table in (deliveries, alert_transitions, alerts):
-            deleted[table.name] = delete_from(table, kept_s)
-            if deleted[table.name] == self.chunk_rows:
+            if not is_done(table, bounds[alert_transitions.name]):
                 break
-        deleted[dead_letters.name] = delete_from(dead_letters, dead_letters_kept_s)
-        return deleted
-
-    def _make_room(self, connection: Connection, limit: int) -> int:
-        """Delete up to so many of the oldest matches beyond the bounds; return how many."""
-        if self._excess is None:
-            self._excess = self.room.excess(connection, self.metrics)
-        deleted = delete_old(connection, matches, EVER_US, min(limit, self._excess))
-        self._excess -= deleted
+        is_done(dead_letters, bounds[dead_letters.name])
         return deleted

@@ -1,5 +1,7 @@
 """What the live stream has: matches, episodes and alerts in the one order in which they were stored or changed."""
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -28,16 +30,31 @@ def newest_sequence(connection: Connection) -> int:
     return max(connection.execute(select(func.max(column))).scalar() or 0 for column in columns)
 
 
-def read_between(connection: Connection, filters: RowFilters, after: int, upto: int, limit: int) -> list[StoredRow]:
-    """Return up to `limit` rows with a sequence in (after, upto], oldest first.
+PAGE_ROWS = 500
+FEWEST_OF_EACH = 25  # however many queries and kinds share a page
 
-    The kinds are read one after the other, and something may be stored in between: hence `upto`.
+
+def read_page(
+    connection: Connection, filters: Sequence[RowFilters], after: int, upto: int
+) -> tuple[list[StoredRow], int]:
+    """Return the next rows with a sequence in (after, upto], oldest first, and up to where there are no others.
+
+    All filters and kinds together read about `PAGE_ROWS`. They are read one after the other, and something may be
+    stored in between: hence `upto`.
     """
-    rows: list[StoredRow] = []
+    reads = [read for each in filters for read in _reads(connection, each)]
+    share = max(FEWEST_OF_EACH, PAGE_ROWS // len(reads))
+    parts = [read(after, share) for read in reads]
+    until = min([upto, *(part[-1].sequence for part in parts if len(part) == share)])
+    rows = [each for part in parts for each in part if each.sequence <= until]
+    return sorted(rows, key=attrgetter("sequence")), until
+
+
+def _reads(connection: Connection, filters: RowFilters) -> Iterator[Callable[[int, int], Sequence[StoredRow]]]:
+    """Return, for each kind, what reads up to so many rows with a sequence above another, oldest first."""
     if filters.matches is not None:
-        rows += match_rows.read_after(connection, filters.matches, after, limit)
+        yield partial(match_rows.read_after, connection, filters.matches)
     if filters.episodes is not None:
-        rows += episode_rows.read_after(connection, filters.episodes, after, limit)
+        yield partial(episode_rows.read_after, connection, filters.episodes)
     if filters.alerts is not None:
-        rows += alert_rows.read_after(connection, filters.alerts, after, limit)
-    return sorted((each for each in rows if each.sequence <= upto), key=attrgetter("sequence"))[:limit]
+        yield partial(alert_rows.read_after, connection, filters.alerts)

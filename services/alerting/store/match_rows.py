@@ -24,6 +24,7 @@ from services.alerting.store.dialect import (
     where_equal,
     where_overlaps,
 )
+from services.alerting.store.match_blocks import ranges_within, widen_blocks
 from services.alerting.store.tables import matches, supersessions
 
 BY_AND_SUPERSEDED = supersessions.c.superseded_by, supersessions.c.superseded
@@ -105,6 +106,7 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
     if insert_tuples(connection, matches, [_row(*each) for each in new]) < len(new):
         kept = set(connection.execute(select(matches.c.sequence).where(matches.c.sequence >= first)).scalars())
         new = [each for each in new if each[0] in kept]
+    widen_blocks(connection, ((place, each.record.earliest_us, each.record.latest_us) for place, each in new))
     # Of all that was received: one found again after a rebuild may supersede what was not found before.
     supersedes = insert_supersessions(connection, [match.record for match in received])
     return _stored(connection, new, supersedes)
@@ -118,8 +120,17 @@ def read_match(connection: Connection, id_: str) -> str | None:
 
 def read_newest_first(connection: Connection, filters: MatchFilter, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, body, superseded_by) with a sequence below `before`, newest first."""
-    statement = _filtered(_select(matches.c.sequence, matches.c.body), filters)
-    return newest_first(connection, statement, matches.c.sequence, before, limit)
+    sequence = matches.c.sequence
+    statement = _filtered(_select(sequence, matches.c.body), filters)
+    if filters.from_us is None and filters.to_us is None:
+        return newest_first(connection, statement, sequence, before, limit)
+    found: list[Row[*tuple[Any, ...]]] = []
+    for first, last in ranges_within(connection, filters.from_us, filters.to_us, before):
+        upto = last + 1 if before is None else min(before, last + 1)
+        found += newest_first(connection, statement.where(sequence >= first), sequence, upto, limit - len(found))
+        if len(found) == limit:
+            break
+    return found
 
 
 def read_after(connection: Connection, filters: MatchFilter, after: int, limit: int) -> list[StoredMatch]:

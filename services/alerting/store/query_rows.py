@@ -3,13 +3,22 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, delete, func, select
 
 from coincide.queries.explaining import SeenRates
-from services.alerting.kafka.records import QueryChange, ShardStatus, shard_status_decoder
+from services.alerting.kafka.records import (
+    REBUILD,
+    QueryChange,
+    RebuildRecord,
+    ShardStatus,
+    rebuild_decoder,
+    shard_status_decoder,
+)
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
 from services.alerting.store.tables import alerts, episodes, matches, queries, query_versions, shard_status
 
@@ -58,8 +67,8 @@ def read_query(connection: Connection, id_: str) -> QueryVersion | None:
 
 def read_queries(connection: Connection) -> list[QueryVersion]:
     """Return every query that was not removed, by id."""
-    rows = connection.execute(select(queries).where(~queries.c.removed).order_by(queries.c.id))
-    return [_version(row) for row in rows]
+    rows = connection.execute(select(queries).where(~queries.c.removed))
+    return sorted(map(_version, rows), key=attrgetter("id"))  # not as the language of the database has it
 
 
 def read_versions(connection: Connection, id_: str) -> list[QueryVersion]:
@@ -85,7 +94,7 @@ def unknown_queries(connection: Connection, ids: Iterable[str]) -> list[str]:
 
 
 def store_status(connection: Connection, newest: dict[str, str | None]) -> None:
-    """Keep the newest status of each shard, by Kafka key; None, Kafka's tombstone, forgets the shard."""
+    """Keep the newest status of each shard and rebuild, by Kafka key; None, Kafka's tombstone, forgets it."""
     kept = [{"key": key, "body": body} for key, body in newest.items() if body is not None]
     gone = [key for key, body in newest.items() if body is None]
     if kept:
@@ -96,7 +105,15 @@ def store_status(connection: Connection, newest: dict[str, str | None]) -> None:
 
 def read_status(connection: Connection) -> list[ShardStatus]:
     """Return what each shard says."""
-    return [shard_status_decoder.decode(body) for body in connection.execute(select(shard_status.c.body)).scalars()]
+    shards = select(shard_status.c.body).where(~shard_status.c.key.startswith(REBUILD))
+    return [shard_status_decoder.decode(body) for body in connection.execute(shards).scalars()]
+
+
+def read_rebuilds(connection: Connection) -> list[RebuildRecord]:
+    """Return what is known of every rebuild, the newest first."""
+    bodies = connection.execute(select(shard_status.c.body).where(shard_status.c.key.startswith(REBUILD))).scalars()
+    found = [rebuild_decoder.decode(body) for body in bodies]
+    return sorted(found, key=lambda each: (each.asked_at_us or each.began_at_us or 0, each.id), reverse=True)
 
 
 def applied_version(shards: Sequence[ShardStatus], id_: str) -> int | None:
@@ -127,7 +144,7 @@ class QueryReport:
     applied_version: int | None = None
     episodes: int | None = None
     coalescing: dict[str, object] | None = None
-    suspended: list[dict[str, object]] = field(default_factory=list)
+    suspended: list[dict[str, Any]] = field(default_factory=list)
     busiest_hz: dict[str, float] = field(default_factory=dict)
     seen: SeenRates = NOTHING_SEEN
 
@@ -143,7 +160,7 @@ class QueryReport:
         counts = [each.episodes for each in statuses if each.episodes is not None]
         coalescing = next((each.coalescing for each in statuses if each.coalescing is not None), None)
         suspended = [
-            {"shard": shard, "version": status.version, "everywhere": not area, **why}
+            {"shard": shard, "version": status.version, "everywhere": not area, **asdict(why)}
             for shard, status in by_shard.items()
             for area, why in status.suspended.items()
         ]

@@ -43,6 +43,14 @@ matches = Table(
     sqlite_autoincrement=True,
 )
 
+match_blocks = Table(
+    "match_blocks",
+    metadata,
+    Column("block", BigInteger, primary_key=True, autoincrement=False),  # see `store/match_blocks.py`
+    Column("earliest_us", BigInteger, nullable=False),  # of all its matches
+    Column("latest_us", BigInteger, nullable=False),
+)
+
 supersessions = Table(
     "supersessions",
     metadata,
@@ -156,6 +164,10 @@ deliveries = Table(
     Column("attempts", BigInteger, nullable=False),
     Column("reason", Text),
     Column("received_at_us", BigInteger, nullable=False),
+    Column("alert", Text),  # NULL, as what follows, where an older release has told
+    Column("change", Text),
+    Column("revision", BigInteger),
+    Index("ix_deliveries_alert_revision", "alert", "revision"),
     Index("ix_deliveries_receiver_state_sequence", "receiver", "state", "sequence"),
     Index("ix_deliveries_receiver_sequence", "receiver", "sequence"),
     Index("ix_deliveries_received_at_us", "received_at_us"),
@@ -188,7 +200,7 @@ query_versions = _query_table("query_versions", is_history=True)
 shard_status = Table(
     "shard_status",
     metadata,
-    Column("key", Text, primary_key=True),  # Kafka's key, "shard-<n>"
+    Column("key", Text, primary_key=True),  # Kafka's key, "shard-<n>" or "rebuild/<id>"
     Column("body", Text, nullable=False),
 )
 
@@ -199,4 +211,12 @@ positions = Table(
     Column("partition", Integer, primary_key=True),
     Column("topic_id", Text, nullable=False),  # Kafka's own; differs once a topic was deleted and made anew
     Column("next_offset", BigInteger, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),  # of what only one process may do
+    Column("holder", Text, nullable=False),  # a process, by a word that it has made up for this term
+    Column("renewals", BigInteger, nullable=False),  # how many terms there have been before
 )

@@ -112,7 +112,7 @@ def running_api(database: Database, settings: AlertingSettings = SETTINGS) -> It
         yield Api(client, kafka, progress, database, sensors, access, records)
 
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class Event(NamedTuple):

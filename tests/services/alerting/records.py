@@ -20,7 +20,7 @@ from services.alerting.metrics import Metrics
 from services.alerting.receivers.receiver import Receivers
 from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.episode_rows import read_episode, read_revisions
-from services.alerting.store.expiry import Room
+from services.alerting.store.expiry import RECORDS, Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
 from services.ingest.registry.sensors import NO_PARTICULARS, LastChange, Particulars, Sensor
@@ -135,7 +135,7 @@ def sensor_record(
     return record("coincide.sensors", value, key=(key or id_).encode())
 
 
-ROOM = Room(10**9, 10**12)  # more than any test stores
+ROOM = Room(dict.fromkeys(RECORDS, 10**12), 10**9)  # more than any test stores
 
 
 class Database:
@@ -198,6 +198,9 @@ class Database:
                     "state": "delivered",
                     "at_us": self.now_us,
                     "attempts": 1,
+                    "alert": each.alert.id,
+                    "change": each.change,
+                    "revision": each.alert.revision,
                 },
                 TOPICS.deliveries,
             )
@@ -208,6 +211,10 @@ class Database:
     def rows(self, table: str) -> int:
         with self.engine.connect() as connection:
             return connection.execute(select(func.count()).select_from(metadata.tables[table])).scalar_one()
+
+    def knows(self, name: str, **labels: str) -> bool:
+        """Whether the metric `coincide_alerting_<name>` has these labels."""
+        return self.metrics.registry.get_sample_value(f"coincide_alerting_{name}", labels) is not None
 
     def count(self, name: str, **labels: str) -> float:
         """What the metric `coincide_alerting_<name>` says."""

@@ -29,6 +29,7 @@ def test_a_record_of_ingest_is_read_as_it_was_written() -> None:
         b"no JSON",
         b"\xff",
         json.dumps({"v": 2, "sensor": "x", "area": "bay", "streams": {}}).encode(),
+        json.dumps({"v": 1, "sensor": "x", "area": "bay", "streams": {}, "changed_at_us": 10**400}).encode(),
         json.dumps({"v": 1, "sensor": "x", "area": "bay", "streams": {"p": {"edges_s": [0], "mass": []}}}).encode(),
     ],
 )

@@ -200,6 +200,41 @@ def test_a_database_made_anew_tells_nobody_again_of_a_silent_sensor(database: Da
     assert again.outbox() == []
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"late": 0.6}, {"late": 0.0}),
+        ({"drift": TemplateDrift("t-0123456789abcdef", 200, 0.5, 1e-14, [200])}, {}),
+    ],
+    ids=["late", "drifted"],
+)
+def test_a_database_made_anew_tells_nobody_again_who_is_late_or_drifts(
+    database: Database, another_engine: Engine, wrong: dict[str, Any], right: dict[str, Any]
+) -> None:
+    ops = Receivers([Receiver(id="ops", webhook=WebhookWay(url="http://127.0.0.1:9/"))])
+    database.receivers = database.raising.receivers = ops
+    sensors = Sensors(database, *"abcdefg")
+    for said in (wrong, right, wrong):
+        sensors.seen(*"abcdefg", **said)
+        sensors.wait(20)
+    assert [change for change, _ in database.outbox()].count("reopened") == 6  # five singly, and one for the others
+    again = Database(another_engine)
+    again.now_us, again.receivers, again.raising.receivers = database.now_us, ops, ops
+    again.store(database.delivered("ops"))
+    later = Sensors(again, *"abcdefg")
+    later.wait(20)
+    later.seen(*"abcdefg", **wrong)
+    later.wait(20)
+    assert set(later.states.values()) == {"firing"}
+    assert len(later.states) == 6
+    assert again.outbox() == []
+    for said, told in ((right, "resolved"), (wrong, "reopened")):
+        later.seen(*"abcdefg", **said)
+        later.wait(20)
+        assert [change for change, _ in again.outbox()] == [told] * 6
+        again.store(again.delivered("ops"))
+
+
 def test_a_silent_area_has_one_alert_in_place_of_its_sensors(database: Database) -> None:
     sensors = Sensors(database, "a", "b", "c", expect_every_s=60)
     sensors.wait(60)
@@ -259,7 +294,7 @@ def test_a_sensor_whose_reports_come_too_late_rings_until_few_do(database: Datab
     sensors.wait(20)
     [alert] = database.alerts()
     assert (alert["title"], alert["labels"]) == ("The sensor a reports too late", {"sensor": "a", "stream": "p"})
-    assert alert["text"].startswith("60% of its recent detections on p ")
+    assert alert["text"].startswith("60 % of its recent detections on p ")
     sensors.seen("a", late=0.4)
     sensors.wait(20)
     assert sensors.states == {"a": "firing"}
@@ -311,3 +346,15 @@ def test_a_silence_names_a_sensor(database: Database) -> None:
 )
 def test_durations_are_rounded_for_people(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
+
+
+def test_how_many_are_silent_is_a_metric_by_area_and_absent_while_nobody_listens(database: Database) -> None:
+    bay = Sensors(database, "a", "b", "c", expect_every_s=60)
+    Sensors(database, "d", area="hill", expect_every_s=60)
+    bay.wait(60)
+    assert [database.count("silent_sensors", area=area) for area in ("bay", "hill", "")] == [0, 0, 0]
+    bay.seen("b", "c")
+    bay.wait(40)
+    assert [database.count("silent_sensors", area=area) for area in ("bay", "hill", "")] == [1, 1, 0]
+    bay.wait(61, listens=False)
+    assert not any(database.knows("silent_sensors", area=area) for area in ("bay", "hill", ""))

@@ -5,6 +5,7 @@ from sqlalchemy import Engine
 
 from services.alerting.alerts.system_conditions import ConditionLimits
 from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
+from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.records import (
     RECEIVED_AT_MS,
     Database,
@@ -68,7 +69,7 @@ def test_a_line_stalls_if_detections_come_and_no_batch_ends_from_the_first_secon
     database.sweep(after_s=3600)
     assert states(database) == {}  # nothing came
     database.conditions.note_end(101)
-    database.sweep(after_s=59)
+    database.sweep(after_s=74)
     assert states(database) == {}
     database.sweep(after_s=2)
     assert states(database) == {"line_stalled": "firing"}
@@ -83,7 +84,7 @@ def test_what_fusion_said_before_does_not_say_that_it_works(database: Database) 
     database.conditions.note_end(1)
     database.conditions.note_end(2)
     database.store([before])
-    database.sweep(after_s=61)
+    database.sweep(after_s=76)
     assert states(database)["line_stalled"] == "firing"
 
 
@@ -95,6 +96,7 @@ def test_a_flood_of_dead_letters_rings_and_its_history_does_not(database: Databa
     database.store([dead_letter_record(f"d-{n}", now_ms(database)) for n in range(601)])
     database.sweep()
     assert states(database) == {"dead_letter_flood": "firing"}
+    database.conditions.note_unread_letters(0)
     database.sweep(after_s=61)
     assert states(database) == {"dead_letter_flood": "resolved"}
 
@@ -123,7 +125,7 @@ def restarted(database: Database, after_s: float = 5.0, engine: Engine | None = 
     return later
 
 
-def stall(database: Database, after_s: float = 61.0) -> None:
+def stall(database: Database, after_s: float = 76.0) -> None:
     database.conditions.note_end(100)
     database.conditions.note_end(101)
     database.sweep(after_s=after_s)
@@ -186,6 +188,34 @@ def test_a_database_made_anew_tells_nobody_again_what_is_wrong_with_the_line(
     assert later.outbox() == []
 
 
+def test_a_database_made_anew_tells_nobody_again_of_a_flood(database: Database, another_engine: Engine) -> None:
+    letters = [dead_letter_record(f"d-{n}", now_ms(database)) for n in range(601)]
+    database.store(letters)
+    database.sweep()
+    assert database.outbox() == [("firing", "Many detections are dead letters")]
+    later = restarted(database, engine=another_engine)
+    later.store([each._replace(timestamp=each.timestamp + 1_000) for each in letters])
+    later.sweep()
+    assert (states(later), later.outbox()) == ({"dead_letter_flood": "firing"}, [])
+    later.conditions.note_unread_letters(0)
+    later.sweep(after_s=61)
+    assert later.outbox() == [("resolved", "Many detections are dead letters")]
+
+
+def test_only_who_has_read_all_dead_letters_says_that_the_flood_is_over(database: Database) -> None:
+    database.store([dead_letter_record(f"d-{n}", now_ms(database)) for n in range(601)])
+    database.sweep()
+    later = restarted(database)
+    later.sweep()
+    later.conditions.note_unread_letters(3)
+    later.sweep()
+    assert states(later) == {"dead_letter_flood": "firing"}
+    later.conditions.note_unread_letters(0)
+    later.sweep()
+    assert states(later) == {"dead_letter_flood": "resolved"}
+
+
+@ON_SQLITE  # ten thousand sweeps, which the other tests have, too
 def test_a_day_of_a_quiet_system_rings_nobody(database: Database) -> None:
     """A batch every 5 s, for the heartbeats; a bang now and then, and a late report now and then."""
     chance, detections, end = random.Random(3), 0, 0

@@ -16,7 +16,7 @@ from services.alerting.api import listings, parquet_results
 from services.alerting.api.listings import Export
 from services.alerting.api.result_columns import MATCH_COLUMNS
 from services.alerting.api.result_formats import FORMATS, Format, chosen_format
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import (
     TOPICS,

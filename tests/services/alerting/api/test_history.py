@@ -18,6 +18,8 @@ from tests.services.https_server import https_server
 from tests.spark_jobs.runs import test_run_server
 from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
 from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
+from tests.spark_jobs.runs.test_run_server import proposed as proposed  # noqa: PLC0414
+from tests.spark_jobs.runs.test_run_server import records as records  # noqa: PLC0414
 from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: PLC0414
 
 RUNS = "/v1/history-runs"
@@ -31,7 +33,7 @@ def front(database: Database, url: str | None, timeout_s: float = 0.5, **more: A
 
 
 def test_a_run_is_asked_for_read_and_deleted_at_the_front_door(database: Database, client: httpx.Client) -> None:
-    with front(database, str(client.base_url).rstrip("/"), timeout_s=20) as door:
+    with front(database, str(client.base_url).rstrip("/"), timeout_s=60) as door:
         test_run_server.test_a_run_is_asked_for_read_and_deleted(door)
         for path in ("/x", f"/r-{'0' * 32}/colour", f"/r-{'0' * 32}"):
             assert door.get(RUNS + path).status_code in (404, 422)
@@ -92,7 +94,7 @@ def echo() -> Iterator[str]:
 
 
 def test_what_authorizes_is_passed_on_and_nothing_else(database: Database, echo: str) -> None:
-    with front(database, echo, timeout_s=20) as door:
+    with front(database, echo, timeout_s=60) as door:
         path = f"{RUNS}/r-{'a' * 32}/compare?with=live&x=%2F"
         answer = door.get(path, headers={"Authorization": "Bearer s", "Cookie": "c=d"})
     assert (answer.status_code, len(answer.content)) == (401, 2_000_000)
@@ -120,7 +122,7 @@ def test_few_wait_for_a_process_that_hangs_and_the_others_go_on(database: Databa
 
 def test_the_process_is_known_by_a_certificate_of_ones_own(database: Database, tmp_path: Path) -> None:
     with https_server(tmp_path) as (url, certificate):
-        with front(database, url, timeout_s=20) as door:
+        with front(database, url, timeout_s=60) as door:
             assert door.get(RUNS).status_code == 503
-        with front(database, url, timeout_s=20, trusted_certificates=certificate) as door:
+        with front(database, url, timeout_s=60, trusted_certificates=certificate) as door:
             assert (door.get(RUNS).status_code, door.get(RUNS).json()["items"]) == (200, [])

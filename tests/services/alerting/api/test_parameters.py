@@ -2,13 +2,13 @@ import base64
 
 import pytest
 
-from services.alerting.api.list_parameters import instant_us
+from services.alerting.api.listings import instant_us
 from services.alerting.api.request_documents import parse_json
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.query_rows import QueryVersion
-from services.common.pages import decode_cursor
-from services.common.preconditions import Precondition, merge_patch
-from services.common.problem import Problem
+from services.common.http.pages import decode_cursor
+from services.common.http.preconditions import Precondition, merge_patch
+from services.common.http.problem import Problem
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import query
 

@@ -2,10 +2,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from coincide.queries import query_from_json
 from services.alerting.queries.edits import load_queries
 from tests.services.alerting.clients import STREAMS, Api
-from tests.services.alerting.records import query, shard_record, status_record
+from tests.services.alerting.records import TOPICS, change_record, query, shard_record, status_record
 
 
 def test_the_life_of_a_query(api: Api) -> None:
@@ -135,6 +137,26 @@ def test_of_two_changes_at_once_one_wins(api: Api) -> None:
     with ThreadPoolExecutor(5) as callers:
         assert sorted(callers.map(lower, (0.1, 0.2, 0.3, 0.4, 0.5))) == [200, 412, 412, 412, 412]
     assert len(api.kafka.topic) == 2
+
+
+def test_a_change_that_another_process_was_before_is_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.client.put("/v1/queries/intruder", json=query())
+    publish = api.kafka.publish
+
+    def publish_after_another(topic: str, key: bytes | None, value: bytes | None) -> int:
+        if topic == TOPICS.queries:
+            publish(topic, key, change_record("intruder", 2, paused=True).value)
+        return publish(topic, key, value)
+
+    monkeypatch.setattr(api.kafka, "publish", publish_after_another)
+    lowered = api.client.patch("/v1/queries/intruder/threshold", json={"threshold": 0.1}, headers={"If-Match": '"1"'})
+    assert lowered.status_code == 412
+    assert "through another process" in lowered.json()["detail"]
+    now = api.client.get("/v1/queries/intruder").json()
+    assert (now["version"], now["paused"]) == (2, True)
+    monkeypatch.undo()
+    again = api.client.patch("/v1/queries/intruder/threshold", json={"threshold": 0.1}, headers={"If-Match": '"2"'})
+    assert (again.status_code, again.json()["version"]) == (200, 3)
 
 
 def test_bodies_that_cannot_be_read_are_refused(api: Api) -> None:

@@ -110,6 +110,8 @@ def test_times_overlap_with_closed_ends(api: Api) -> None:
         ("matches?superseded=yes", ["superseded"]),
         ("matches?cursor=abc", ["cursor"]),
         ("matches?sensr=imb", ["sensr"]),
+        ("matches?area=bay%00", ["NUL"]),
+        ("matches/m%00", ["NUL"]),
         ("dead-letters?cursor=abc", ["cursor"]),
         ("dead-letters?min_probability=1", ["min_probability"]),
         ("dead-letters?to=tomorrow", ["to"]),

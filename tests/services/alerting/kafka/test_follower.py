@@ -1,26 +1,43 @@
+import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from coincide.queries import Query
-from services.alerting.kafka.follower import Follower, Listeners, Pace
+from services.alerting.alerts.system_conditions import SystemConditions
+from services.alerting.kafka.follower import Follower, Pace
+from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession, Position
 from services.alerting.kafka.projection import Progress, Seed
 from services.alerting.kafka.records import DETECTIONS
+from services.alerting.kafka.standby import Standby
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.live_rows import StoredRow
+from services.alerting.store.lease import Lease
+from services.alerting.store.live_rows import StoredRow, newest_sequence
+from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail
 from services.common.record_publisher import RecordPublisher
 from tests.integration.service_process import until
-from tests.services.alerting.records import ROOM, TOPICS, Database, Record, change_record, match_record, query, record
+from tests.services.alerting.records import (
+    ROOM,
+    TOPICS,
+    Database,
+    Record,
+    change_record,
+    dead_letter_record,
+    match_record,
+    query,
+    record,
+)
 from tests.services.kept_records import KeptRecords
 
 
@@ -29,13 +46,18 @@ class Log:
 
     def __init__(self) -> None:
         self.topics: dict[str, list[Record]] = {name: [] for name in (*TOPICS.names(), DETECTIONS)}
+        self.begins = dict.fromkeys(self.topics, 0)
         self.topic_id = "first"
         self.is_away = False
+        self.was_read = False
         self.sessions = 0
 
     def append(self, *records: Record) -> None:
         for each in records:
             self.topics[each.topic].append(each._replace(offset=len(self.topics[each.topic])))
+
+    def delete_before(self, topic: str, offset: int) -> None:
+        self.begins[topic] = offset
 
 
 class ListSession(KafkaSession):
@@ -58,8 +80,12 @@ class ListSession(KafkaSession):
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
         self._next = {partition: offset or 0 for partition, offset in starts.items()}
 
+    def was_read_before(self) -> bool:
+        return self._log.was_read
+
     def poll(self, timeout_s: float) -> list[Any]:
-        read = [record for p, offset in self._next.items() for record in self._log.topics[p.topic][offset:]]
+        starts = {p.topic: max(offset, self._log.begins[p.topic]) for p, offset in self._next.items()}
+        read = [record for topic, offset in starts.items() for record in self._log.topics[topic][offset:]]
         for partition in self._next:
             self._next[partition] = len(self._log.topics[partition.topic])
         if not read:
@@ -70,6 +96,10 @@ class ListSession(KafkaSession):
         if self._log.is_away:
             raise KafkaTimeoutError("no answer")
         return {partition: len(self._log.topics[partition.topic]) for partition in partitions}
+
+    def written_since(self, partitions: Iterable[TopicPartition], at_s: float) -> dict[TopicPartition, int]:
+        offsets = {p: [r.offset for r in self._log.topics[p.topic] if r.timestamp >= at_s * 1e3] for p in partitions}
+        return {partition: some[0] for partition, some in offsets.items() if some}
 
     def position(self, partition: TopicPartition) -> int:
         return self._next[partition]
@@ -110,22 +140,26 @@ def trail() -> KeptRecords:
 
 @pytest.fixture
 def follow(log: Log, trail: KeptRecords, database: Database) -> Follow:
-    engine, metrics = database.engine, database.metrics
-
     @contextmanager
-    def follow(*seeded: Query) -> Iterator[Run]:
+    def follow(*seeded: Query, database: Database = database) -> Iterator[Run]:
+        engine, metrics = database.engine, database.metrics
         run = Run(Progress(silence_s=60.0), [])
-        expiry = Expiry(engine, metrics, (1e9, 1e9), ROOM, 100, 60.0)
+        lease = Lease(engine)
+        lease.start()
+        expiry = Expiry(lease.writer, metrics, (1e9, 1e9), ROOM, 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), AuditTrail("alerting", trail), engine)
         listeners = Listeners(run.rows.extend, run.progress.reached)
-        thread = Follower(
-            lambda: ListSession(log), engine, metrics, run.progress, expiry, listeners, seed, database.storage
-        )
+        handing_over = HandingOver(engine, listeners, database.read(newest_sequence))
+        standby = Standby(engine, handing_over, database.receivers, run.progress, metrics, lambda: not log.is_away)
+        storage = database.storage
+        storage.engine = lease.writer
+        thread = Follower(lambda: ListSession(log), lease, metrics, run.progress, expiry, standby, seed, storage)
         thread.start()
         try:
             yield run
         finally:
             thread.stop()
+            lease.stop()
             assert not thread.is_alive()
 
     return follow
@@ -150,6 +184,51 @@ def test_what_comes_is_stored_and_told_once(log: Log, follow: Follow, database: 
     assert database.count("records_consumed_total", topic=TOPICS.matches) == 4
 
 
+def test_who_stands_by_hands_over_what_another_stores_and_then_stores_itself(
+    log: Log, follow: Follow, database: Database
+) -> None:
+    with ExitStack() as first_runs:
+        first = first_runs.enter_context(follow())
+        until(lambda: first.progress.not_ready_because() == [])
+        with follow(database=Database(database.engine)) as second:
+            log.append(match_record("m-1"), match_record("m-2"))
+            until(lambda: len(second.rows) == 2)
+            until(lambda: second.progress.not_ready_because() == [])
+            assert [each.sequence for each in second.rows] == [each.sequence for each in first.rows]
+            first_runs.close()
+            log.append(match_record("m-3"))
+            until(lambda: len(second.rows) == 3)
+    assert len(first.rows) == 2
+
+
+def test_who_goes_on_when_another_has_taken_over_stores_nothing(
+    log: Log, follow: Follow, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with follow() as run:
+        log.append(match_record("m-1"))
+        until(lambda: len(run.rows) == 1)
+        other = Lease(database.engine, lock=FreeLock())  # what a server does that has given up this process
+        other.look()
+        until(lambda: "nothing more is written" in caplog.text)
+        log.append(match_record("m-2"))
+        sessions = log.sessions
+        until(lambda: log.sessions > sessions + 1)
+        assert [json.loads(row.body)["id"] for row in database.read(read_newest_first, MatchFilter(), None, 9)] == [
+            "m-1"
+        ]
+    assert len(run.rows) == 1
+
+
+class FreeLock:
+    held_for_s: ClassVar[float] = math.inf
+
+    def is_mine(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
+
+
 def test_a_topic_made_anew_is_read_from_its_beginning(log: Log, follow: Follow) -> None:
     log.append(*(match_record(f"m-{n}") for n in range(5)))
     with follow() as run:
@@ -159,6 +238,27 @@ def test_a_topic_made_anew_is_read_from_its_beginning(log: Log, follow: Follow) 
     log.append(match_record("new-1"))
     with follow() as run:
         until(lambda: len(run.rows) == 1)
+
+
+@pytest.mark.parametrize("left", [0, 2])
+def test_what_kafka_deletes_before_it_is_stored_is_counted(
+    log: Log, follow: Follow, database: Database, left: int
+) -> None:
+    def expired(topic: str) -> float:
+        return database.count("records_expired_total", topic=topic)
+
+    log.append(*(match_record(f"m-{n}") for n in range(5)))
+    log.delete_before(TOPICS.matches, 2)  # nobody has missed them: the database is new
+    with follow() as run:
+        until(lambda: len(run.rows) == 3)
+        assert expired(TOPICS.matches) == 0
+    log.append(*(match_record(f"m-{n}") for n in range(5, 9 + left)))
+    log.delete_before(TOPICS.matches, 9)
+    with follow() as run:
+        until(lambda: expired(TOPICS.matches) == 4)
+        until(lambda: len(run.rows) == left)
+    assert expired(TOPICS.matches) == 4
+    assert expired(TOPICS.episodes) == expired(TOPICS.dead_letters) == 0
 
 
 def test_the_queries_are_those_of_the_topic_alone(log: Log, follow: Follow, database: Database) -> None:
@@ -196,6 +296,38 @@ def test_detections_that_come_while_no_batch_ends_are_a_stalled_line(
     assert database.count("records_consumed_total", topic=DETECTIONS) == 0.0
 
 
+def test_a_restart_in_the_midst_of_a_flood_of_dead_letters_neither_ends_nor_repeats_it(
+    log: Log, follow: Follow, database: Database
+) -> None:
+    def letters(since_s: float, count: int) -> list[Record]:
+        return [dead_letter_record(f"d-{since_s}-{n}", round((time.time() - since_s) * 1e3)) for n in range(count)]
+
+    def restart(clock_s: Callable[[], float] = time.time) -> SystemConditions:
+        database.storage.conditions = SystemConditions(clock_s=clock_s)
+        return database.storage.conditions
+
+    log.append(*letters(120, 500), *letters(20, 601))
+    restart()
+    with follow():
+        until(lambda: [each["source"] for each in database.alerts()] == ["dead_letter_flood"])
+    [alert] = database.alerts()
+    looks: list[float] = []
+
+    def look() -> float:
+        looks.append(time.time())
+        return looks[-1]
+
+    conditions = restart(look)
+    with follow():
+        until(lambda: conditions._has_read_letters)
+        seen = len(looks)
+        until(lambda: len(looks) > seen + 10)  # and it has judged again
+    assert database.history(alert["id"]) == ["firing"]
+    restart(lambda: time.time() + 61)
+    with follow():
+        until(lambda: database.history(alert["id"]) == ["firing", "resolved"])
+
+
 def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Database) -> None:
     log.is_away = True
     with follow() as run:
@@ -203,8 +335,10 @@ def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Data
         log.is_away = False
         log.append(match_record("m-1"))
         until(lambda: len(run.rows) == 1)
+        until(lambda: database.knows("lag_records", topic="coincide.matches"))
         log.is_away = True
         until(lambda: database.count("kafka_up") == 0.0)
+        until(lambda: not database.knows("lag_records", topic="coincide.matches"))  # no value is frozen
         log.is_away = False
         log.append(match_record("m-2"))
         until(lambda: len(run.rows) == 2)
@@ -214,15 +348,39 @@ def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Data
 def test_an_unwritable_database_loses_nothing(log: Log, follow: Follow, database: Database) -> None:
     with follow() as run:
         until(lambda: run.progress.not_ready_because() == [])
-        with database.engine.connect() as other:
-            other.exec_driver_sql("ROLLBACK")
+        with database.engine.begin() as other:
             other.exec_driver_sql("ALTER TABLE matches RENAME TO hidden")
-            log.append(match_record("m-1"))
-            until(lambda: database.count("follower_failures_total") > 0)
-            assert run.rows == []
+        log.append(match_record("m-1"))
+        until(lambda: database.count("follower_failures_total") > 0)
+        assert run.rows == []
+        with database.engine.begin() as other:
             other.exec_driver_sql("ALTER TABLE hidden RENAME TO matches")
-            other.exec_driver_sql("BEGIN")
         until(lambda: len(run.rows) == 1)
+
+
+@pytest.mark.parametrize(("was_read", "is_empty"), [(True, True), (True, False), (False, True)])
+def test_an_empty_database_beside_a_kafka_that_was_read_is_a_lost_one(
+    log: Log, follow: Follow, database: Database, was_read: bool, is_empty: bool
+) -> None:
+    log.was_read = was_read
+    if not is_empty:
+        database.store([], [Position(TOPICS.matches, 0, log.topic_id, 0)])
+    began_s = time.time()
+    with follow() as run:
+        until(lambda: run.progress.not_ready_because() == [])
+    assert (database.count("database_lost_timestamp_seconds") >= began_s) == (was_read and is_empty)
+
+
+def test_whoever_lost_the_database_is_not_ready_whatever_kafka_says() -> None:
+    lost: list[str] = []
+    progress = Progress(60.0, database_is_lost=lambda: bool(lost))
+    progress.heard()
+    progress.caught_up()
+    assert progress.not_ready_because() == []
+    lost.append("gone")
+    [sentence] = progress.not_ready_because()
+    assert "the database was deleted or replaced" in sentence
+    assert "/" not in sentence
 
 
 def test_a_few_transactions_go_at_once_and_then_so_many_a_second() -> None:

@@ -3,18 +3,21 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from services.alerting.kafka.kafka_session import Position, read_positions
 from services.alerting.store import query_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newest_first
 from services.alerting.store.match_rows import MatchFilter, read_after, read_match
+from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.records import (
     TOPICS,
     Database,
     change_record,
+    control_record,
     dead_letter_record,
     episode,
+    episode_record,
     match,
     match_record,
     query,
@@ -24,6 +27,8 @@ from tests.services.alerting.records import (
 )
 
 NO_JSON = [None, b"", b"{", b"\xff\xfe", b'{"v":1,"id":"\xff"}', b"[" * 10_000]
+BEYOND = b'{"more": 1e999, '  # before the members of a record: a number that no decoder of ours declares
+DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 NO_MATCH = [[match()], match(""), match("m\x00"), json.dumps(match()).replace("0.5", "NaN").encode()]
 MATCHES: list[dict[str, Any]] = [{"v": 2}, {"probability": 1.5}, {"earliest_us": 2**63}, {"query_version": 0}]
 MATCHES += [{"latest_us": 1.5}, {"members": []}, {"supersedes": "m-0"}, {"supersedes": [None]}, {"supersedes": ["m-1"]}]
@@ -31,20 +36,46 @@ EPISODES: list[dict[str, Any]] = [{"v": 2}, {"revision": -1}, {"revision": 2**63
 EPISODES += [{"state": "final", "open": True}, {"received_at_us": None}, {"best_probability": 1.5}]
 NO_RETRACTION = [{**retraction(), "retracted": False}, retraction(by=["e-1"]), retraction(replaced_by="e-2")]
 CHANGE = {"v": 1, "id": "q", "version": 1, "changed_at_us": 1}
+NESTED: dict[str, Any] = {"id": "q"}
+for _ in range(101):  # more levels than any page could show
+    NESTED = {"from": NESTED}
+BROKEN = {"limit": "max_matches_per_s", "allowed": 1, "reached": 2, "received_at_us": 5}
+SUSPENDED: list[dict[str, Any]] = [{}, {**BROKEN, "received_at_us": "now"}, {**BROKEN, "received_at_us": 10**400}]
+STATUSES: list[dict[str, Any]] = [{"totals": {"detections": 2**63}}, {"shard": "zero"}]
+STATUSES += [{"queries": {"q": {"version": 1, "suspended": {"bay": why}}}} for why in SUSPENDED]
 MALFORMED: dict[str, list[Any]] = {
-    TOPICS.matches: [*NO_JSON, *NO_MATCH, *(match(**fields) for fields in MATCHES)],
-    TOPICS.episodes: [None, b"{", *(episode(**fields) for fields in EPISODES), *NO_RETRACTION],
-    TOPICS.dead_letters: [{"v": 1, "source": "fusion"}, {"v": 1, "source": "fusion", "reason": 3}],
-    TOPICS.queries: [CHANGE, {**CHANGE, "removed": True, "query": {}}],
-    TOPICS.status: [{"v": 1, "shard": "zero", "queries": {}}],
+    TOPICS.matches: [
+        *NO_JSON,
+        DEEP,
+        BEYOND + json.dumps(match()).encode()[1:],
+        *NO_MATCH,
+        *(match(**fields) for fields in MATCHES),
+    ],
+    TOPICS.episodes: [None, b"{", DEEP, *(episode(**fields) for fields in EPISODES), *NO_RETRACTION],
+    TOPICS.dead_letters: [
+        DEEP,
+        BEYOND + b'"v": 1, "source": "fusion", "reason": "late"}',
+        {"v": 1, "source": "fusion"},
+        {"v": 1, "source": "fusion", "reason": 3},
+    ],
+    TOPICS.queries: [DEEP, CHANGE, {**CHANGE, "removed": True, "query": {}}, {**CHANGE, "query": NESTED}],
+    TOPICS.status: [DEEP, *({"v": 1, "shard": 0, "queries": {}, **fields} for fields in STATUSES)],
 }
 
 
+@ON_SQLITE  # none of them comes to the database
 @pytest.mark.parametrize(("topic", "value"), [(topic, each) for topic, values in MALFORMED.items() for each in values])
 def test_a_malformed_record_is_counted_and_stops_nothing(database: Database, topic: str, value: Any) -> None:
     stored = database.store([match_record("m-1"), record(topic, value), match_record("m-2")])
     assert len(stored) == 2
     assert database.count("records_malformed_total", topic=topic) == 1
+
+
+def test_a_number_beyond_64_bits_stops_no_other_record(database: Database) -> None:
+    said = {"v": 1, "receiver": "ops", "key": "n-1", "state": "dead", "at_us": 5, "revision": 2**63}
+    stored = database.store([control_record("delivery/ops/n-1", said, TOPICS.deliveries), match_record("m-1")])
+    assert len(stored) == 1
+    assert database.count("records_malformed_total", topic=TOPICS.deliveries) == 1
 
 
 def test_a_query_record_whose_key_is_not_its_id_is_malformed(database: Database) -> None:
@@ -76,15 +107,29 @@ def test_positions_move_together_with_the_rows(database: Database) -> None:
     assert len(database.read(read_after, MatchFilter(), 0, 10)) == 1
 
 
+REFUSING = {
+    "sqlite": ["CREATE TRIGGER no BEFORE INSERT ON matches WHEN new.id = 'm-2' BEGIN SELECT RAISE(ABORT, 'no'); END"],
+    "postgresql": ["ALTER TABLE matches ADD CHECK (id <> 'm-2')"],
+}
+
+
 def test_a_record_that_the_database_refuses_does_not_stop_the_others(database: Database) -> None:
     with database.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TRIGGER no BEFORE INSERT ON matches WHEN new.id = 'm-2' BEGIN SELECT RAISE(ABORT, 'no'); END"
-        )
+        for statement in REFUSING[database.engine.dialect.name]:
+            connection.exec_driver_sql(statement)
     stored = database.store([match_record(f"m-{n}") for n in (1, 2, 3)], [Position(TOPICS.matches, 0, "t", 3)])
     assert len(stored) == 2
     assert database.count("records_malformed_total", topic=TOPICS.matches) == 1
     assert [position.next_offset for position in database.read(read_positions)] == [3]
+
+
+def test_a_table_that_is_not_there_is_no_records_fault(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE episode_revisions RENAME TO hidden")
+    with pytest.raises(DBAPIError):
+        database.store([episode_record()], [Position(TOPICS.episodes, 0, "t", 1)])
+    assert database.count("records_malformed_total", topic=TOPICS.episodes) == 0
+    assert database.read(read_positions) == []
 
 
 def test_dead_letters_are_stored_once_with_or_without_an_id(database: Database) -> None:
@@ -112,6 +157,12 @@ def test_a_removed_query_is_gone_but_its_versions_stay(database: Database) -> No
     assert database.read(query_rows.read_versions, "q")[1].query == query("q")
 
 
+def test_queries_come_by_code_points_whatever_order_the_database_has(database: Database) -> None:
+    ids = ["Zebra", "apple", "b-2", "b1", "Ångström"]
+    database.store([change_record(id_, 1) for id_ in reversed(ids)])
+    assert [each.id for each in database.read(query_rows.read_queries)] == sorted(ids)
+
+
 def test_applied_is_what_every_shard_has_applied(database: Database) -> None:
     def applied(id_: str) -> int | None:
         return query_rows.applied_version(database.read(query_rows.read_status), id_)
@@ -124,3 +175,20 @@ def test_applied_is_what_every_shard_has_applied(database: Database) -> None:
     assert applied("q") == 3
     database.store([status_record(1, {"q": 1}), record(TOPICS.status, None, key=b"shard-1")])
     assert applied("q") == 3  # shard 1 is no more
+
+
+@ON_SQLITE
+def test_a_status_ends_the_alert_that_the_line_has_stalled_and_a_rebuild_does_not(database: Database) -> None:
+    database.conditions.note_end(1)
+    database.conditions.note_end(2)
+    database.sweep(after_s=100)
+    assert [each["state"] for each in database.alerts(kind="system")] == ["firing"]
+    asked = {"v": 1, "id": "b-1", "state": "asked"}
+    now_ms = database.now_us // 1000
+    database.store([record(TOPICS.status, asked, key=b"rebuild/b-1", timestamp=now_ms)])
+    database.sweep()
+    assert [each["state"] for each in database.alerts(kind="system")] == ["firing"]
+    status = status_record(0, {})
+    database.store([record(TOPICS.status, status.value, key=status.key, timestamp=now_ms)])
+    database.sweep()
+    assert [each["state"] for each in database.alerts(kind="system")] == ["resolved"]

@@ -1,6 +1,5 @@
 """A real Alertmanager: Debian's package where it is installed, or can be; else the test says what is missing."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from deploy.local.machine import free_ports
+from tests.debian import found_or_installed
 from tests.integration.service_process import until
 
 NAMES = ("prometheus-alertmanager", "alertmanager")
@@ -22,18 +21,8 @@ CONFIG = "route: {receiver: nobody, group_wait: 0s}\nreceivers: [{name: nobody}]
 
 @cache
 def find_alertmanager() -> str:
-    """Return the program; installs Debian's package where root may, and skips the test where nobody can."""
-    if found := _found():
-        return found
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in (["update"], ["install", "--yes", "--no-install-recommends", NAMES[0]]):
-            subprocess.run(["apt-get", "-qq", *command], check=False, capture_output=True, timeout=200)
-    if found := _found():
-        return found
-    message = f"no Alertmanager here: install Debian's {NAMES[0]}"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+    """Return the program, see `found_or_installed`."""
+    return found_or_installed(_found, NAMES[0])
 
 
 def _found() -> str | None:

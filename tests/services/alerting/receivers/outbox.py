@@ -1,7 +1,7 @@
 """An outbox over a database, its workers, and Kafka as a list."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,7 +60,7 @@ def running_outbox(
     *receivers: Receiver,
     may_be_private: bool = True,
     deliver_within_s: float = 86_400.0,
-    tells: bool = True,
+    may_tell: Callable[[], bool] = lambda: True,
     **rule: Any,
 ) -> Iterator[Outbox]:
     """Run a worker for each receiver; the rule fires for every episode, and tells all, but for what `rule` says."""
@@ -74,7 +74,7 @@ def running_outbox(
         database.metrics,
         deliver_within_s=deliver_within_s,
         may_be_private=may_be_private,
-        tells=tells,
+        may_tell=may_tell,
     )
     database.store([ruled(**{"max_per_hour": 100_000, "title": "{start}", **rule})])
     sending.begin()

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from services.alerting.receivers.receiver import Receivers, load_receivers, receiver_from_json
-from services.common.problem import Problem
+from services.common.http.problem import Problem
 from services.common.settings import SettingsError
 from tests.integration.webhook_sink import SECRET
 

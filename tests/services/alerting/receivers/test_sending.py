@@ -1,6 +1,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from services.alerting.store.delivery_rows import DeliveryRecord, count_waiting,
 from services.common.instants import system_clock_us
 from tests.integration.service_process import until
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
+from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox
 from tests.services.alerting.records import TOPICS, Database
 
@@ -78,6 +80,7 @@ def test_one_that_nobody_listens_for_is_told_when_somebody_does(database: Databa
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
+@ON_SQLITE  # it takes minutes
 def test_one_that_is_away_for_minutes_is_told_in_order_a_minute_after_its_return(database: Database) -> None:
     with running_sink() as gone:
         port = gone.server_address[1]
@@ -110,7 +113,7 @@ def test_what_will_never_be_taken_is_dead_with_its_reason_and_the_next_is_told(
         until(lambda: outcomes(outbox, "ops", "dead") == 1)
         sink.status = 204
         outbox.fire("e-1")
-        until(lambda: sources(sink) == ["e-1"])
+        until(lambda: sources(sink) == ["e-1"] and len(outbox.kafka.records) == 2)
         outbox.read_back()
         from services.alerting.store.delivery_rows import read_newest_first  # noqa: PLC0415
 
@@ -166,14 +169,48 @@ def test_the_pause_grows_to_its_limit_and_is_never_the_same_for_all() -> None:
     assert sending.pause_s(1) <= sending.FIRST_PAUSE_S
 
 
-def test_of_two_processes_the_other_takes_over_what_the_first_has_not_told(database: Database, sink: Sink) -> None:
-    with running_outbox(database, hook(sink), tells=False) as other:
-        other.fire("e-0", "e-1")
-        assert [each.name for each in threading.enumerate() if each.name == "receiver-ops"] == []
+def test_who_may_not_tell_tells_nobody_until_they_may(database: Database, sink: Sink) -> None:
+    may_tell, asked = threading.Event(), threading.Semaphore(0)
+
+    def ask() -> bool:
+        asked.release()
+        return may_tell.is_set()
+
+    with running_outbox(database, hook(sink), may_tell=ask) as outbox:
+        outbox.fire("e-0", "e-1")
+        while asked.acquire(blocking=False):
+            pass
+        assert asked.acquire(timeout=10)  # it has looked since
+        assert sink.tried == []
         told, _ = database.read(read_waiting, "ops", [], 10)
         outcome = DeliveryRecord(1, "ops", told.key, "delivered", system_clock_us(), 1)
-        other.kafka.publish(TOPICS.deliveries, outcome.topic_key, encode_delivery(outcome))
-        other.read_back()
-    with running_outbox(database, hook(sink)):
-        until(lambda: database.read(count_waiting, "ops") == 1 and len(sink.events) == 1)
-        assert sources(sink) == ["e-1"]
+        outbox.kafka.publish(TOPICS.deliveries, outcome.topic_key, encode_delivery(outcome))
+        outbox.read_back()  # of what the other has told
+        may_tell.set()
+        outbox.sending.wake()
+        until(lambda: sources(sink) == ["e-1"])
+
+
+def test_who_may_tell_no_longer_leaves_the_rest_of_what_was_read(database: Database, sink: Sink) -> None:
+    may_tell, ended = threading.Event(), threading.Event()
+    may_tell.set()
+
+    def end(event: dict[str, Any]) -> None:
+        if event["data"]["source"] == "e-1" and not ended.is_set():
+            may_tell.clear()
+            ended.set()
+
+    sink.on_event = end
+    sink.status = 500
+    with running_outbox(database, hook(sink), may_tell=may_tell.is_set) as outbox:
+        outbox.fire(*(f"e-{n}" for n in range(5)))
+        until(lambda: len(sink.tried) >= 2)  # so that all five are read at once
+        sink.status = 204
+        until(lambda: outcomes(outbox, "ops", "delivered") == 2)
+        assert ended.is_set()
+        outbox.read_back()
+        outbox.sending.wake()
+        assert database.read(count_waiting, "ops") == 3
+        may_tell.set()
+        until(lambda: len(sink.events) == 5)
+        assert sources(sink) == [f"e-{n}" for n in range(5)]

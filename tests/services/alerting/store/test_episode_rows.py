@@ -139,7 +139,7 @@ def test_retention_takes_old_episodes_and_the_old_revisions_of_young_ones(databa
     assert database.episode("e-young") == episode("e-young", 2, **young)
     assert database.revisions("e-young") == [(2, "open")]
     assert database.rows("episode_revisions") == database.rows("episodes") == 1
-    assert database.count("rows_expired_total", table="episode_revisions") == 7
+    assert database.count("rows_expired_total", table="episode_revisions", reason="age") == 7
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -100,7 +100,7 @@ def test_the_oldest_matches_beyond_the_room_are_deleted_before_their_time(
     ]
     database.store(random.Random(3).sample(of_20, 20))
     length = max(len(row.body) for row in database.read(read_after, MatchFilter(), 0, 100))
-    room = Room(rows, int(record_bytes * length))
+    room = Room({**ROOM.most_bytes, "matches": int(record_bytes * length)}, rows)
     expiry = Expiry(database.engine, database.metrics, (3600.0, 3600.0), room, chunk_rows=5, every_s=60.0)
     expiry.run_if_due()
     assert (database.rows("matches"), database.count("stored_matches")) == (15, 20)
@@ -109,7 +109,7 @@ def test_the_oldest_matches_beyond_the_room_are_deleted_before_their_time(
         assert live(database) == ["m-19"]
     left = sorted(row.id for row in database.read(read_after, MatchFilter(), 0, 100))
     assert left == sorted(f"m-{n}" for n in range(13, 20))
-    assert database.count("rows_expired_total", table="matches") == 13
+    assert database.count("rows_expired_total", table="matches", reason="room") == 13
 
 
 def test_what_supersedes_is_counted_once(database: Database) -> None:
