@@ -33,10 +33,11 @@ def find_browser() -> str:
 def _found() -> str | None:
     with Path(tempfile.gettempdir(), "coincide-browser.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run beside each other
-        return _of_the_machine() or _of_playwright() or _of_the_distribution()
+        return browser_of_the_machine() or _of_playwright() or _of_the_distribution()
 
 
-def _of_the_machine() -> str | None:
+def browser_of_the_machine() -> str | None:
+    """Return a browser that is installed; None where there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -54,7 +55,7 @@ def _of_the_distribution() -> str | None:
     if os.geteuid() == 0 and shutil.which(APT[0]):
         _run(*APT, "update")
         _run(*APT, "install", "--yes", "--no-install-recommends", *PACKAGES)
-    return _of_the_machine()
+    return browser_of_the_machine()
 
 
 def _run(*command: str) -> str | None:

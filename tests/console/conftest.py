@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from deploy.local.machine import free_ports
 from tests.browser import find_browser
@@ -16,6 +16,8 @@ from tests.console.line import Line, running_line
 from tests.integration.service_process import ServiceProcess, run_module, until
 
 SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")
+WAIT_MS = 30_000  # whatever a page waits for comes at last, however busy the machine is
+expect.set_options(timeout=WAIT_MS)
 
 
 @contextmanager
@@ -82,10 +84,11 @@ def open_page(browser: Browser, console: ServiceProcess) -> Iterator[Callable[..
     contexts: list[BrowserContext] = []
     faults = Faults()
 
-    def open_(path: str = "/", *, url: str | None = None, width: int = 1280, **options: Any) -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 860}, timezone_id="Europe/Rome", **options)
+    def open_(path: str = "/", *, url: str | None = None, width: int = 1280, height: int = 860, **options: Any) -> Page:
+        options = {"viewport": {"width": width, "height": height}, "timezone_id": "Europe/Rome", **options}
+        context = browser.new_context(**options)
         contexts.append(context)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
@@ -103,6 +106,14 @@ def shoot(page: Page, name: str) -> None:
     """Keep a picture of the page where COINCIDE_SCREENSHOTS names a folder."""
     if SCREENSHOTS:
         page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True, style=".bar { position: static }")
+
+
+@contextmanager
+def opened_anew(page: Page) -> Iterator[None]:
+    """Wait until what the block does has had the page opened anew: what stands there before is the old one."""
+    page.evaluate("window.isOld = true")
+    yield
+    page.wait_for_function("window.isOld === undefined")
 
 
 def painted(page: Page) -> dict[str, Any]:

@@ -36,7 +36,8 @@ LEFT = """() => {
 }"""
 BARE = r"""() => [...document.querySelectorAll(".number")].filter((each) => {
     const text = each.textContent.trim();
-    const isExact = /^(more than )?[\d,]*( [a-z]+)?$|^(not known.*|does not apply|unknown|never|…)$/.test(text);
+    const isNone = /^(not known.*|not counted|does not apply|unknown|never|…)$/.test(text);
+    const isExact = isNone || /^(more than )?[\d,]*( [a-z]+)?$/.test(text);
     return !isExact && !each.closest("[title]") && !each.querySelector("[title]") && each.checkVisibility();
 }).map((each) => each.outerHTML.slice(0, 160))"""
 

@@ -45,6 +45,7 @@ from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.named_templates import TEMPLATES
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
@@ -148,10 +149,13 @@ class Line:
             receivers_may_be_private=True,
         )
         of_sending = self.database.receivers, engine, self.queries, metrics
-        self.sending = Sending(*of_sending, deliver_within_s=settings.deliver_within_s, may_be_private=True)
+        self.sending = Sending(
+            *of_sending, deliver_within_s=settings.deliver_within_s, may_be_private=True, may_tell=lambda: True
+        )
         self.access_metrics = CollectorRegistry()
         access = ComponentAccess("alerting", settings, self.access_metrics, publisher=self.keys)
         self.keys.follow_with(access.ring)
+        self.ring = access.ring
         self.hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
         changes = QueryChanges(engine, self.queries, progress, metrics, access.audit, 5.0, settings.queries_max)
         acts = Acts(self.queries, progress, access.audit, 5.0)
@@ -163,7 +167,9 @@ class Line:
         ingest_access = ComponentAccess("ingest", of_ingest, self.access_metrics, publisher=self.keys)
         ingest_access.ring = access.ring
         ingest_access.guard._ring = access.ring
-        of_parts = of_ingest, self.registry, LinePublisher(self), IngestMetrics(CollectorRegistry())
+        ingest_metrics = IngestMetrics(CollectorRegistry())
+        ingest_metrics.sensors.set(len(self.sensors))
+        of_parts = of_ingest, self.registry, LinePublisher(self), ingest_metrics
         proposed: Callable[[], list[TemplateProposal]] = partial(list, self.proposals.values())
         ingest = create_ingest(*of_parts, audit=ingest_access.audit, read_proposals=proposed)
         self._apps = {"ingest": Guarded(ingest, ingest_access.guard), "alerting": Guarded(alerting, access.guard)}
@@ -175,13 +181,13 @@ class Line:
         )
         self._servers[component] = server = uvicorn.Server(config)
         asyncio.run_coroutine_threadsafe(server._serve(), self._loop)
-        assert wait_until(lambda: server.started, 10.0)
+        assert wait_until(lambda: server.started, 60)
 
     def end(self, component: str) -> None:
         """Serve it no longer, as if it were killed: open streams break off."""
         server = self._servers[component]
         server.should_exit = server.force_exit = True
-        assert wait_until(lambda: not server.started or not server.servers[0].is_serving(), 10.0)
+        assert wait_until(lambda: not server.started or not server.servers[0].is_serving(), 60)
         for each in list(server.server_state.connections):
             self._loop.call_soon_threadsafe(each.transport.abort)
 
@@ -202,6 +208,10 @@ class Line:
     def call(self, method: str, component: str, path: str, **options: Any) -> httpx.Response:
         return httpx.request(method, self.url(component) + path, timeout=30.0, **options)
 
+    def items(self, what: str, **asked: Any) -> list[dict[str, Any]]:
+        """Return the first page of what alerting lists."""
+        return list(self.call("GET", "alerting", f"/v1/{what}", params=asked).json()["items"])
+
     def push(self, records: Sequence[tuple[Any, bytes | None, bytes | None]]) -> None:
         """Hand records to the fusion core, and what comes out to alerting; on the loop, so one after the other."""
         inputs = [InputRecord(topic, 0, next(self._offsets), key, value) for topic, key, value in records]
@@ -218,6 +228,9 @@ class Line:
         """Have ingest's registry hold what was written, and fusion what changes a stream."""
         if topic == SENSORS:
             self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})
+            return
+        if topic == TEMPLATES:
+            self.registry.templates.apply([record(topic, value, key)])
             return
         if topic == PROPOSALS:
             self.proposals[key] = proposal_in(value or b"")

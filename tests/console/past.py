@@ -1,6 +1,6 @@
 """The history process over what a line has taken: a real archive, and real runs over it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,11 @@ from prometheus_client import CollectorRegistry
 
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
+from services.common.template_proposals import TemplateProposal
+from services.ingest.templates.proposals_topic import PROPOSALS
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
-from spark_jobs.history import _queue, run_metrics
+from spark_jobs.history import history_queue, run_metrics
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import ComparedMatch
@@ -39,11 +41,13 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
         kafka_bootstrap="127.0.0.1:1",
         port=line.ports["history"],
     )
-    queue = _queue(settings, STREAMS)
+    queue = history_queue(settings, STREAMS, partial(_propose, line))
     service = RunService(
         queue, run_metrics(queue), lambda asked: _request(line, asked), partial(_compared, line, queue)
     )
-    server = RunServer(settings, ComponentAccess("history", settings, CollectorRegistry()), service)
+    access = ComponentAccess("history", settings, CollectorRegistry(), publisher=line.keys)
+    access.ring = access.guard._ring = line.ring  # as the other components of the line
+    server = RunServer(settings, access, service)
     queue.start()
     server.start()
     try:
@@ -60,7 +64,7 @@ def _request(line: Line, asked: Mapping[str, Any]) -> RunRequest:
     def query_of(given: Any) -> AnyQuery:
         if not isinstance(given, str):
             return query_from_json(given)
-        found = line.call("GET", "alerting", f"/v1/queries/{given}")
+        found = line.call("GET", "alerting", f"/v1/queries/{given}", headers=line.headers)
         if not found.is_success:
             raise RunError(f"there is no file {given}, and no query with that id")
         return query_from_json(found.json()["query"])
@@ -74,6 +78,12 @@ def _compared(line: Line, queue: RunQueue, run: str, other: str) -> dict[str, An
     request = RunRequest.from_json(folder.summary()["request"])
     before = _live(line, request) if other == "live" else queue.folder(other).matches()
     return {"run": run, "with": other, **compare(folder.matches(), before).to_json()}
+
+
+def _propose(line: Line, proposals: Sequence[TemplateProposal]) -> None:
+    """Propose what a run has learnt, as Kafka would carry it to ingest."""
+    for each in proposals:
+        line.follow(PROPOSALS, each.key, each.to_record())
 
 
 def _live(line: Line, request: RunRequest) -> Iterator[ComparedMatch]:

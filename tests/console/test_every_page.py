@@ -70,8 +70,8 @@ def _happen(line: WatchedLine) -> None:
     line.post([{"sensor": name, "id": f"{name}{at_us}", **heard} for name in SENSORS]).raise_for_status()
     line.post([{"sensor": f"{HOSTILE} unknown", **heard}, {"sensor": SENSORS[0], **heard, "stream": AREA}])
     line.post_1987()
-    until(lambda: bool(_items(line, "alerts")) and bool(_items(line, "episodes")))
-    [alert] = _items(line, "alerts")
+    until(lambda: bool(line.items("alerts")) and bool(line.items("episodes")))
+    [alert] = line.items("alerts")
     took = {"by": HOSTILE, "why": AREA}
     line.call("POST", "alerting", f"/v1/alerts/{alert['id']}/acknowledge", json=took).raise_for_status()
     until_us = time.time_ns() // 1000 + 3_600_000_000
@@ -79,19 +79,18 @@ def _happen(line: WatchedLine) -> None:
     line.call("POST", "alerting", "/v1/silences", json=silence).raise_for_status()
 
 
-def _items(line: WatchedLine, what: str, **asked: Any) -> list[dict[str, Any]]:
-    return list(line.call("GET", "alerting", f"/v1/{what}", params=asked).json()["items"])
-
-
 @pytest.fixture(scope="module")
 def runs(line: WatchedLine) -> list[str]:
-    """Two runs over history that differ."""
+    """Two runs over history that differ, and one that learns."""
     made = []
     for threshold in (0.31, 0.9):
         query = {**QUERY, "within": [{**QUERY["within"][0], "threshold": threshold}], "id": "hostile"}
         asked = {"query": query, "from": time.time_ns() // 1000 - 600_000_000, "to": time.time_ns() // 1000}
         made.append(line.call("POST", "alerting", "/v1/history-runs", json=asked).json()["run"])
-    until(lambda: all(each["state"] == "done" for each in _items(line, "history-runs")))
+    until(lambda: all(each["state"] == "done" for each in line.items("history-runs")))
+    learning = {"from": time.time_ns() // 1000 - 600_000_000, "to": time.time_ns() // 1000, "area": AREA}
+    made.append(line.call("POST", "alerting", "/v1/learning-runs", json=learning).json()["run"])
+    until(lambda: all(each["state"] == "done" for each in line.items("learning-runs")))
     return made
 
 
@@ -103,7 +102,7 @@ def console(line: WatchedLine, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def address_of(name: str, line: WatchedLine, runs: list[str]) -> str:
-    match = next(each["id"] for each in _items(line, "matches", query="hostile"))
+    match = next(each["id"] for each in line.items("matches", query="hostile"))
     return {
         "now": "/",
         "now-evidence": f"/?match={match}",
@@ -117,6 +116,7 @@ def address_of(name: str, line: WatchedLine, runs: list[str]) -> str:
         "health": "/health",
         "history": "/history",
         "history-compare": f"/history?run={runs[0]}&with={runs[1]}",
+        "history-learnt": f"/history?learning={runs[2]}",
     }[name]
 
 
@@ -134,6 +134,7 @@ PAGES = {
     "health": f"{HOSTILE} unknown",
     "history": "hostile",
     "history-compare": AREA,
+    "history-learnt": SENSORS[1],
 }
 
 
@@ -147,6 +148,11 @@ def test_everybody_can_use_it_and_no_text_is_markup(
         page.get_by_role("button", name="JSON").click()
         expect(page.locator(".cm-content")).to_contain_text(IMAGE)
     page.wait_for_load_state("networkidle")
+    charts = page.locator(".chart")
+    if name == "history-compare":
+        expect(charts.locator("svg")).to_have_count(2)
+    for chart in charts.all():
+        chart.hover()  # what ECharts says of it is markup
     shoot(page, f"every-{name}")
     faults = list(faults_of(page))
     assert not faults, "\n".join(faults)

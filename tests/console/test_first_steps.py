@@ -33,8 +33,15 @@ def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo(
     expect(steps).to_contain_text("There is no sensor yet that could report")
     shoot(page, "first-steps-bare")
     steps.get_by_role("link", name="Define a sensor").click()
+    refused = page.get_by_role("alert")
+    page.get_by_role("button", name="Save").click()
+    expect(refused).to_have_text("Give the sensor a name.")
     page.get_by_label("Name", exact=True).fill("mast")
+    page.get_by_role("button", name="Save").click()
+    expect(refused).to_contain_text("Give the sensor an area")
     page.get_by_label("Area").fill("bay")
+    page.get_by_role("button", name="Save").click()
+    expect(refused).to_contain_text("Choose at “Reports” a stream")
     page.get_by_label("Reports").select_option("noise")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Sensor mast")).to_be_visible()
@@ -47,6 +54,11 @@ def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Query first")).to_be_visible()
     assert bare.call("GET", "alerting", "/v1/queries/first").json()["query"]["at_least"] == 2
+
+    page.goto(of_bare.url)
+    steps.get_by_role("link", name="Make a receiver").click()
+    expect(page.get_by_text("at “Tell somebody”")).to_be_visible()
+    expect(page.get_by_role("button", name="New receiver")).to_be_visible()
 
     page.goto(of_bare.url)
     steps.get_by_role("button", name="Load what they saw").click()

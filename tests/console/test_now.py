@@ -43,6 +43,9 @@ def test_a_newcomer_is_led_to_what_happened_in_1987(open_page: OpenPage, line: L
     page = open_page()
     story = page.locator(".moment", has_text="sn1987a")
     expect(story).to_contain_text("baksan, imb and kamiokande-ii saw the same thing on 1987-02-23")
+    expect(story.locator(".moment-words")).to_have_attribute(
+        "title", re.compile(r"^1987-02-23 .*, probability 0\.\d+$")
+    )
     story.get_by_role("link").click()
     page.wait_for_url(re.compile(r"from=1987-02-23T07"))
     until_chart(page, "scene.matches.size > 900")
@@ -170,15 +173,45 @@ def test_keys_choose_what_a_pointer_can(open_page: OpenPage, line: Line) -> None
     until_chart(page, "scene.matches.size > 0")
     page.get_by_role("button", name="Pause: draw nothing new for a while").click()
     page.locator(".timeline canvas").focus()
-    panel, told = page.get_by_role("complementary", name="Evidence"), set()
+    panel, told = page.get_by_role("complementary", name="Evidence"), []
     for key in ("n", "n", "n", "p"):
         page.keyboard.press(key)
-        expect(panel).to_be_visible()
-        page.wait_for_timeout(400)
-        told.add(panel.inner_text())
-    assert len(told) == 3  # the last one is the second again
+        until_chart(page, "chart.chosen !== null && chart.chosen.id === chart.stepped")
+        told.append(panel.inner_text())
+    assert len(set(told)) == 3
+    assert told[3] == told[1]
+    for key in ("n", "p", "n"):  # at once
+        page.keyboard.press(key)
+    until_chart(page, "chart.chosen.id === chart.stepped")
+    expect(panel).to_have_text(told[2], use_inner_text=True)
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
+
+
+def test_a_chosen_detection_stands_in_the_address(open_page: OpenPage, line: Line) -> None:
+    at_us = now_us()
+    hermit = {"area": "attic", "streams": {"noise": {"uniform": [-1, 0]}}}  # what others hear matches nothing there
+    line.call("PUT", "ingest", "/v1/sensors/hermit", json=hermit).raise_for_status()
+    report(line, "hermit", at_us, id="alone")
+    page = open_page("/?span=20")
+    key = f"attic\nhermit\nnoise\nalone\n{at_us}"
+    known = f"[...scene.detections.keys()].includes({json.dumps(key)})"
+    until_chart(page, known)
+    page.evaluate(
+        """(key) => {
+        const {chart} = document.querySelector(".timeline");
+        chart.tellPick({kind: "detection", thing: chart.scene.detections.get(key)});
+    }""",
+        key,
+    )
+    page.wait_for_url(re.compile("detection=attic%0Ahermit%0Anoise%0Aalone%0A"))
+    again = open_page(page.url[page.url.index("/?") :])
+    panel = again.get_by_role("complementary", name="Evidence")
+    expect(panel).to_contain_text("noise in attic, seen")
+    expect(panel).to_contain_text("It is in no match")
+    until_chart(again, f"chart.chosen?.id === {json.dumps(key)}")
+    again.goto(page.url.partition("/?")[0] + "/?detection=%3Cb%3E")
+    expect(panel.get_by_role("alert")).to_contain_text("there is no detection '<b>'")
 
 
 def test_a_sample_says_so_and_only_where_it_is_one(open_page: OpenPage) -> None:
@@ -214,7 +247,7 @@ def test_filters_narrow_the_lanes_and_places_order_them(open_page: OpenPage) -> 
     shoot(page, "now-filtered")
     page.reload()
     until_chart(page, "scene.rows.length > 0")
-    assert set(lanes(page)) == MICS
+    until(lambda: set(lanes(page)) == MICS)
     page.get_by_label("Sensor").fill("")
     page.get_by_label("Area").select_option("sn1987a")
     until(lambda: lanes(page) == ["baksan", "imb", "kamiokande-ii"])
@@ -246,7 +279,7 @@ def test_names_of_sensors_and_areas_are_text_too(open_page: OpenPage, line: Line
     name, area = "<img src=x onerror=window.hacked=1>", '"><script>window.hacked=2</script>'
     sensors = [Sensor(f"{name}{nth}", area, {"noise": Histogram.uniform(-1, 0)}) for nth in range(2)]
     before = line.registry.snapshot
-    line.registry.replace([{**line.sensors, **{each.id: each for each in sensors}}])
+    line.registry.apply({each.id: each for each in sensors})
     try:
         at_us = now_us() - 200_000
         for each in sensors:
@@ -262,7 +295,7 @@ def test_names_of_sensors_and_areas_are_text_too(open_page: OpenPage, line: Line
         assert page.evaluate("window.hacked") is None
         shoot(page, "now-hostile")
     finally:
-        line.registry.replace([line.sensors])
+        line.registry.apply({each.id: None for each in sensors})
     assert before.stamps.keys() == line.registry.snapshot.stamps.keys()
 
 

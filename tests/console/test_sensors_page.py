@@ -10,8 +10,9 @@ from playwright.sync_api import Page, expect
 from coincide import Histogram
 from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.common.template_proposals import TemplateForm, TemplateProposal
-from tests.console.conftest import shoot
+from tests.console.conftest import opened_anew, shoot
 from tests.console.line import Line
+from tests.console.test_commands import reasons, run_copied
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
@@ -79,16 +80,107 @@ def test_a_sensor_is_added_changed_and_removed(open_page: OpenPage, line: Line) 
     form.get_by_label("Template of noise").select_option("normal")
     form.get_by_label("Tell somebody after a silence of, s").fill("600")
     form.get_by_label("Why (for the audit trail)").fill("another microphone")
-    page.evaluate("window.isOld = true")
-    form.get_by_role("button", name="Save").click()
-    page.wait_for_function("window.isOld === undefined")  # once it is saved, the page is opened anew
+    with opened_anew(page):
+        form.get_by_role("button", name="Save").click()
     changed = known(line, "sensors/mast")
     assert changed["expect_every_s"] == 600
     assert changed["streams"] != made["streams"]
+    removal = page.get_by_role("group", name="Removal")
     page.get_by_role("button", name="Remove this sensor").click()
-    page.get_by_role("button", name="Remove it for good").click()
+    removal.get_by_label("Why (for the audit trail)").fill("not meant")
+    removal.get_by_role("button", name="Leave it").click()
+    expect(removal).to_be_empty()
+    page.get_by_role("button", name="Remove this sensor").click()
+    removal.get_by_role("button", name="Remove it for good").click()
     expect(page.get_by_role("heading", name="Sensors")).to_be_visible()
     assert line.call("GET", "ingest", "/v1/sensors/mast").status_code == 404
+    whys = [each["why"] for each in line.keys.changes if each["subject"] == "mast"]
+    assert whys == [None, "another microphone", None]
+
+
+@pytest.fixture
+def named(line: Line) -> Iterator[str]:
+    """A template with a name, which two buoys follow."""
+    line.call("PUT", "ingest", "/v1/templates/slow", json={"uniform": [-3, 0]}).raise_for_status()
+    for name in ("follows-1", "follows-2"):
+        document = {"area": "bay", "streams": {"noise": "slow"}}
+        line.call("PUT", "ingest", f"/v1/sensors/{name}", json=document).raise_for_status()
+    yield "slow"
+    for name in ("follows-1", "follows-2"):
+        line.registry.apply({name: None})
+    line.call("DELETE", "ingest", "/v1/templates/slow", headers={"If-Match": "*"})
+
+
+def test_a_template_is_changed_by_its_name_for_all_that_follow_it(open_page: OpenPage, line: Line, named: str) -> None:
+    page = open_page("/sensors", permissions=["clipboard-read", "clipboard-write"])
+    table = page.get_by_label("Templates", exact=True)
+    row = table.locator("tr", has_text=named)
+    expect(row).to_contain_text("happened at any time at most 3 s before")
+    expect(row.locator("td").nth(2)).to_have_text("1")
+    expect(row.locator("td").nth(3)).to_have_text("2 sensors")
+    row.get_by_role("button", name="Change").click()
+    row.get_by_label("in seconds from the report").fill('{"uniform": [-99, 0]}')
+    row.get_by_role("button", name="Save").click()
+    expect(row.get_by_role("alert")).to_contain_text("at most 10 s for stream noise")
+    row.get_by_label("Template slow").select_option("uniform")
+    expect(row.get_by_label("in seconds from the report")).to_have_value('{"uniform": [-1, 0]}')
+    row.get_by_label("in seconds from the report").fill('{"uniform": [-5, 0]}')
+    row.get_by_label("Why (for the audit trail)").fill("another cable")
+    shoot(page, "sensors-template")
+    row.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("happened at any time at most 5 s before")
+    expect(row.locator("td").nth(2)).to_have_text("2")
+    changed = known(line, f"templates/{named}")
+    assert {known(line, f"sensors/follows-{n}")["streams"]["noise"] for n in (1, 2)} == {changed["id"]}
+    row.get_by_role("button", name="Change").click()
+    row.get_by_label("in seconds from the report").fill('{"uniform": [-6, 0]}')
+    row.get_by_label("Why (for the audit trail)").fill("a longer one")
+    run_copied(page, "Save")
+    assert known(line, f"templates/{named}")["edges_s"] == [-6, 0]
+    row.get_by_role("button", name="Save").click()  # the version that it saw is no longer the present one
+    expect(row.get_by_role("alert")).to_contain_text("Load the page again")
+    assert [why for action, why in reasons(line, named) if action == "template.changed"] == [
+        "another cable",
+        "a longer one",
+    ]
+
+
+def test_a_template_is_added_and_removed_but_not_while_a_sensor_follows_it(
+    open_page: OpenPage, line: Line, named: str
+) -> None:
+    page = open_page("/sensors")
+    table = page.get_by_label("Templates", exact=True)
+    table.get_by_role("button", name="New template").click()
+    table.get_by_role("button", name="Save").click()
+    expect(table.get_by_role("alert")).to_contain_text("Give the template a name")
+    table.get_by_label("Name", exact=True).fill(HOSTILE)
+    table.get_by_role("button", name="Save").click()
+    row = table.locator("tr", has_text=HOSTILE)
+    expect(row).to_contain_text("0 sensors")
+    assert page.evaluate("window.hacked") is None
+    row.get_by_role("button", name="Remove").click()
+    row.get_by_role("button", name="Remove it for good").click()
+    expect(row).to_have_count(0)
+    followed = table.locator("tr", has_text=named)
+    followed.get_by_role("button", name="Remove").click()
+    followed.get_by_role("button", name="Remove it for good").click()
+    expect(followed.get_by_role("alert")).to_contain_text("2 sensors name the template")
+
+
+def test_a_sensor_says_which_template_it_follows_and_goes_on_to_when_it_is_changed(
+    open_page: OpenPage, line: Line, named: str
+) -> None:
+    page = open_page("/sensors?sensor=follows-1")
+    expect(page.get_by_label("Stream noise")).to_contain_text("It follows the template slow, which 2 sensors follow.")
+    form = page.get_by_label("Change it")
+    form.get_by_label("Model").fill("M-2")
+    page.evaluate("window.isOld = true")
+    form.get_by_role("button", name="Save").click()
+    page.wait_for_function("window.isOld === undefined")
+    changed = known(line, "sensors/follows-1")
+    assert (changed["model"], changed["templates"]) == ("M-2", {"noise": named})
+    page.get_by_label("Stream noise").get_by_role("link", name=named).click()
+    expect(page.get_by_label("Templates", exact=True).locator("tr", has_text=named)).to_be_visible()
 
 
 def test_what_is_heard_of_a_sensor_is_said(open_page: OpenPage, line: Line) -> None:
@@ -161,11 +253,17 @@ def test_a_stream_is_declared_changed_and_removed(open_page: OpenPage, line: Lin
     row = streams.locator("tr", has_text="smell")
     expect(row).to_contain_text("7 s")
     row.get_by_role("button", name="Change").click()
+    row.get_by_label("Why (for the audit trail)").fill("it is far away")
     row.get_by_label("May come late by, s").fill("9")
     row.get_by_role("button", name="Save").click()
     expect(row).to_contain_text("9 s")
     assert known(line, "streams/smell")["max_delay_s"] == 9
-    streams.locator("tr", has_text="noise").get_by_role("button", name="Remove").click()
-    expect(streams.get_by_role("alert")).to_contain_text("noise")  # sensors report it
-    row.get_by_role("button", name="Remove").click()
-    expect(streams.locator("tr", has_text="smell")).to_have_count(0)
+    assert [each["why"] for each in line.keys.changes if each["subject"] == "smell"] == [None, "it is far away"]
+    noise = streams.locator("tr", has_text="noise")
+    for each in (noise, row):
+        each.get_by_role("button", name="Remove").click()
+        each.get_by_role("button", name="Remove it for good").click()
+        if each is noise:
+            expect(noise.get_by_role("alert")).to_contain_text("noise")  # sensors report it
+            noise.get_by_role("button", name="Leave it").click()
+    expect(row).to_have_count(0)

@@ -1,7 +1,9 @@
 """Signing in, in a real browser, where a key is needed; and what pages from elsewhere cannot do."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -9,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.conftest import running_console, shoot
 from tests.console.line import Line, running_line
+from tests.console.past import running_past
 from tests.integration.service_process import ServiceProcess, until
 
 pytestmark = pytest.mark.slow
@@ -104,7 +107,7 @@ def test_a_reader_is_offered_nothing_that_is_refused(
     before = locked_line.refusals("scope")
     may_not = {
         "/queries": ("New query",),
-        "/queries?query=bang": ("Pause", "Remove", "Look", "Apply this threshold", "Save"),
+        "/queries?query=bang": ("Pause", "Remove", "Apply this threshold", "Save"),
         "/sensors": ("New sensor", "New stream", "Change"),
         "/sensors?sensor=mic-1": ("Save", "Remove this sensor", "Accept"),
         "/alerts": ("Take over", "Silence", "New receiver", "Send a test"),
@@ -124,6 +127,27 @@ def test_a_reader_is_offered_nothing_that_is_refused(
     shown = {"Authorization": f"Bearer {key}"}
     assert locked_line.call("POST", "alerting", "/v1/queries/bang/pause", headers=shown).status_code == 403
     assert locked_line.refusals("scope") == before + 1  # so it would have been seen
+
+
+def test_a_reader_sees_what_another_threshold_would_give(
+    open_page: OpenPage, locked: ServiceProcess, locked_line: Line, tmp_path: Path
+) -> None:
+    now_us = time.time_ns() // 1000
+    heard = [{"sensor": f"mic-{nth}", "stream": "noise", "detected_at": now_us} for nth in (1, 3)]
+    locked_line.post(heard, **locked_line.headers).raise_for_status()
+    before = locked_line.refusals("scope")
+    with running_past(locked_line, tmp_path):
+        page = open_page("/queries?query=bang", url=locked.url)
+        sign_in(page, locked_line.keys.make("curious", ["read"]))
+        card = page.get_by_label("Threshold").first
+        card.get_by_label("Over").select_option("hour")
+        card.get_by_role("button", name="Look").click()
+        expect(card.locator(".slider-sentence")).to_contain_text("1 match in 60 min")
+        card.locator("input[type=range]").fill("0.9")
+        expect(card.locator(".slider-sentence")).to_contain_text("At 0.90: 0 matches")
+        expect(card).to_contain_text("It takes a key with the scope queries to apply another threshold")
+        page.wait_for_timeout(500)  # what it asks for may come later
+    assert locked_line.refusals("scope") == before
 
 
 def test_the_session_ends_nowhere_in_the_page(open_page: OpenPage, locked: ServiceProcess, locked_line: Line) -> None:

@@ -12,6 +12,7 @@ from benchmarks.coalescing import schemes
 from benchmarks.registry import BENCHMARKS
 from docs.generate import ROOT
 from docs.pictures import Numbers, coalescing, numbers_in, papers, rounded, timing_join, window_join
+from tests.console.test_views import VIEWS
 
 PICTURES = {
     path: numbers
@@ -23,6 +24,11 @@ OF_DATA = {
     *EARTHQUAKE,
     "docs/explanation/papers/central-italy-work.svg",
 }  # see the tests of these pages
+SHOWN_VIEW = re.compile(
+    r'<picture>\n  <source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\n'
+    r'  <img src="([^"]+)" alt="([^"]+)" width="1280" height="800">\n</picture>'
+)
+MOST_BYTES = 200_000
 OF_TIMES = ROOT / "docs/explanation/benchmarks/coalescing-schemes.svg"  # measured once
 
 
@@ -33,6 +39,21 @@ def test_a_picture_shows_what_the_code_gives(path: Path, numbers: Callable[[], N
     for name, values in shown.items():
         assert len(values) > 0
         assert values == pytest.approx(now[name], abs=1e-5), f"{name}: draw {path.name} anew"
+
+
+def test_every_view_of_the_console_is_shown_in_both_themes_and_told_in_words() -> None:
+    views = ROOT / "docs/how-to/look-at-it"
+    shown = set()
+    for page in (ROOT / "docs/how-to/look-at-it.md", ROOT / "README.md"):
+        for dark, light, words in SHOWN_VIEW.findall(page.read_text(encoding="utf-8")):
+            assert light.replace("-light.", "-dark.") == dark
+            assert len(words.split()) > 8, f"{page.name}: say more of {light} to who cannot see it"
+            shown |= {(page.parent / each).resolve() for each in (dark, light)}
+    assert shown == set(views.iterdir())
+    assert len(shown) == 2 * len(VIEWS)
+    assert {path.name: path.stat().st_size for path in shown if path.stat().st_size > MOST_BYTES} == {}
+    for path in shown:
+        assert path.read_bytes().startswith(b"\x89PNG"), path.name
 
 
 def test_every_picture_is_checked() -> None:

@@ -15,7 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.common.access.origins import Origins
-from services.common.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.console.access.sessions import COOKIE, PersonSession, PersonSessions
 from services.console.metrics import ConsoleMetrics
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
 from services.console.rest.run_answers import CurvePointAnswer
 
 BLUE, AMBER, GREY = "#3d8fc4", "#b3760f", "#84909e"
@@ -16,8 +19,29 @@ LOGARITHMIC_FROM = 100
 GRID = {"lineStyle": {"color": GREY, "opacity": 0.3}}
 
 
+class RunCurve:
+    """The curve of a run; `choose` marks the threshold that is looked at."""
+
+    def __init__(self, points: Sequence[CurvePointAnswer], own_threshold: float | None) -> None:
+        self._chart = ui.echart(curve_options(points, own_threshold), renderer="svg").classes("chart")
+        self._chart.props["role"] = "img"
+        self._chart.props["aria-label"] = "Matches, episodes and chance at each threshold"
+        if is_logarithmic(points) and not all(each.matches for each in points):
+            said = "The scale is logarithmic: beyond the end of a line there is nothing."
+            TextElement(tag="p", text=said).classes("soft small")
+
+    def choose(self, threshold: float) -> None:
+        """Mark a threshold beside the query's own."""
+        for first in self._chart.options["series"][:1]:
+            first["markLine"]["data"][1:] = [_chosen(threshold)]
+            self._chart.update()
+
+
 def curve_options(points: Sequence[CurvePointAnswer], own_threshold: float | None) -> dict[str, Any]:
-    """Return the chart of matches, episodes and chance against the threshold."""
+    """Return the chart of matches, episodes and chance, each a line of steps: what reaches the next threshold counts.
+
+    A step stands at its beginning, so that from behind one threshold on the line is as high as at the next.
+    """
     told = _told(points)
     is_wide = is_logarithmic(points)
     looks = {"matches": (BLUE, "solid"), "episodes": (AMBER, "dashed"), "by chance": (GREY, "dotted")}
@@ -35,7 +59,7 @@ def curve_options(points: Sequence[CurvePointAnswer], own_threshold: float | Non
     }
     return {
         "animation": False,
-        "tooltip": {"trigger": "axis"},
+        "tooltip": {"trigger": "axis", "confine": True},
         "legend": {"top": 0, "right": 16},
         "grid": {"left": 64, "right": 24, "top": 48, "bottom": 44},
         "xAxis": axis,
@@ -62,6 +86,7 @@ def _line(name: str, points: Sequence[Sequence[float]], colour: str, dashes: str
     drawn = [each for each in points if each[1] > 0] if is_wide else list(points)  # a logarithm has no 0
     return {
         "type": "line",
+        "step": "start",
         "name": name,
         "data": drawn,
         "symbol": "circle",
@@ -79,6 +104,11 @@ def _own(threshold: float) -> dict[str, Any]:
         "label": {"formatter": "the query's own", "position": "end", "rotate": 0, "align": "left"},
         "data": [{"xAxis": threshold}],
     }
+
+
+def _chosen(threshold: float) -> dict[str, Any]:
+    looks = {"color": AMBER, "type": "solid", "width": 2}
+    return {"xAxis": threshold, "lineStyle": looks, "label": {"show": False}}
 
 
 def difference_options(

@@ -1,5 +1,7 @@
 """Numbers in words: rounded for people; where the exact value matters it stands beside, or is shown on hover."""
 
+from collections.abc import Mapping
+
 UNKNOWN = "unknown"
 
 
@@ -18,6 +20,11 @@ def count(value: float) -> str:
 def counted(value: float, one: str, many: str | None = None) -> str:
     """Return a count with its noun: 1 record, 3,400 records."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"
+
+
+def exact(figures: Mapping[str, object]) -> str:
+    """Return figures as they are, each with its name, for who points at a rounded one; those not known are left out."""
+    return ", ".join(f"{name} {value!r}" for name, value in figures.items() if value is not None)
 
 
 def size(count_bytes: float) -> str:

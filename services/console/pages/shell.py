@@ -21,7 +21,7 @@ from services.console.rest.services import Change, RestError, Service
 BANNER_EVERY_S, AGAIN_EVERY_S, COPIED_WITHIN_S = 1.0, 2.0, 5.0
 CHANGED_MEANWHILE = 412
 _COPY = "return await navigator.clipboard?.writeText(%s).then(() => true, () => false) ?? false"
-_VALUE = "(event) => emit(event.target.value)"
+VALUE = "(event) => emit(event.target.value)"
 _IS_LIGHT = "() => emit(!document.body.classList.contains('body--dark'))"  # where the system's theme counts, too
 
 
@@ -195,7 +195,7 @@ def choice(label: str, options: Mapping[str, str], chosen: str, on_change: Calla
     """Show a list to choose one of `options`, which are words by value."""
     with ui.element("label").classes("choice"):
         ui.label(label).classes("choice-label")
-        with ui.element("select").on("change", lambda event: on_change(event.args), js_handler=_VALUE):
+        with ui.element("select").on("change", lambda event: on_change(event.args), js_handler=VALUE):
             for value, words in options.items():
                 option = Words("option", words)
                 option.props["value"] = value
@@ -208,7 +208,7 @@ def text_field(label: str, value: str, on_change: Callable[[str], Any], *, most:
         ui.label(label).classes("choice-label")
         field = ui.element("input").props(f"type=text maxlength={most} autocomplete=off")
         field.props["defaultValue"] = value  # `value` would be put back whenever the page draws something
-        field.on("input", lambda event: on_change(str(event.args)), js_handler=_VALUE)
+        field.on("input", lambda event: on_change(str(event.args)), js_handler=VALUE)
 
 
 def number_field(label: str, value: Any, on_change: Callable[[float | int | str | None], Any]) -> None:
@@ -245,15 +245,19 @@ def button(words: str, on_click: Callable[[], Any], *, kind: str = "quiet", labe
     return made
 
 
-def copy_button(text: str | Callable[[], str], label: str = "Copy as curl", *, does: str = "") -> None:
+def copy_button(text: str | Callable[[], str | Awaitable[str]], label: str = "Copy as curl", *, does: str = "") -> None:
     """Show a button that copies `text`, or shows it where the browser copies nothing; `does`: what a command does."""
 
     async def copy() -> None:
         try:
-            said = text() if callable(text) else text
+            told = text() if callable(text) else text
+            said = told if isinstance(told, str) else await told
         except RestError as error:  # it cannot be asked yet
             said = str(error)
-        is_copied = await ui.run_javascript(_COPY % json.dumps(said), timeout=COPIED_WITHIN_S)
+        try:
+            is_copied = await ui.run_javascript(_COPY % json.dumps(said), timeout=COPIED_WITHIN_S)
+        except TimeoutError:  # the browser asks whether it may, or the page has gone
+            is_copied = False
         made.set_text("Copied" if is_copied else "Copy it from here:")
         shown.set_text("" if is_copied else said)
         shown.set_visibility(not is_copied)
@@ -275,18 +279,20 @@ def change_button(
     *,
     kind: str = "quiet",
     label: str | None = None,
+    meanwhile: str = "",
 ) -> None:
     """Show a button that makes a change, and one that copies the very same request; `change` may raise `RestError`.
 
-    `when_done` hears the answer, and `refused` says why there is none.
+    `when_done` hears the answer, and `refused` says why there is none; it says `meanwhile` until then.
     """
 
     async def make() -> None:
+        refused.set_text(meanwhile)
         try:
             answer = await viewer.rest.make(change())
         except RestError as error:
-            meanwhile = " Load the page again to see what it is now." if error.status == CHANGED_MEANWHILE else ""
-            refused.set_text(f"{error}{meanwhile}")
+            advice = " Load the page again to see what it is now." if error.status == CHANGED_MEANWHILE else ""
+            refused.set_text(f"{error}{advice}")
         else:
             refused.set_text("")
             await when_done(answer)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 from urllib.parse import urlencode
 
-from services.common.instants import LAST_US, in_rfc_3339, rfc_3339_us
+from services.common.instants import LAST_US, in_rfc_3339, rfc_3339_us, system_clock_us
 
 MINUTE_US = 60_000_000
 SPAN_US = 2 * MINUTE_US
@@ -22,8 +21,8 @@ SPANS_US = {
     "1 week": 7 * 1440 * MINUTE_US,
 }
 LONGEST_US = 200 * 366 * 86_400_000_000
-NAME_CHARACTERS = 200
-FILTERS, KINDS = ("area", "query", "sensor"), ("match", "episode", "alert")
+NAME_CHARACTERS, CHOSEN_CHARACTERS = 200, 1000
+FILTERS, KINDS = ("area", "query", "sensor"), ("match", "episode", "alert", "detection")
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,11 @@ class ShownRange:
     @classmethod
     def of_address(cls, parameters: Mapping[str, str], now_us: int | None = None) -> Self:
         """Read the parameters of an address; what cannot be read is as if it were not there."""
-        now_us = time.time_ns() // 1000 if now_us is None else now_us
+        now_us = system_clock_us() if now_us is None else now_us
         from_us, to_us = _instant(parameters.get("from")), _instant(parameters.get("to"))
         filters = {name: parameters.get(name, "")[:NAME_CHARACTERS] for name in FILTERS}
         order = "place" if parameters.get("order") == "place" else "name"
-        kinds = [(kind, parameters[kind][:NAME_CHARACTERS]) for kind in KINDS if parameters.get(kind)]
+        kinds = [(kind, parameters[kind][:CHOSEN_CHARACTERS]) for kind in KINDS if parameters.get(kind)]
         chosen = kinds[0] if kinds else None
         if from_us is not None and to_us is not None and from_us < to_us:
             return cls(from_us, to_us, follows=False, order=order, chosen=chosen, **filters)

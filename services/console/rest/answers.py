@@ -230,6 +230,7 @@ class SensorAnswer(Struct, frozen=True, kw_only=True):
     id: str
     area: str
     streams: dict[str, Any] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
     place: dict[str, float | None] | None = None
     model: str | None = None
     labels: dict[str, str] = field(default_factory=dict)

@@ -1,10 +1,27 @@
-"""What the history process answers, as far as the console reads it: runs, their curves, and comparisons."""
+"""What the history process answers, as far as the console reads it: runs, comparisons, and what was learnt."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from msgspec import Struct, field
+
+
+class AnyRunAnswer(Struct, frozen=True, kw_only=True):
+    """How far a run of either kind has come."""
+
+    run: str
+    state: str
+    started_at_us: int
+    progress: float = 0.0
+    ahead: int = 0
+    error: str | None = None
+    detections: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing changes any more."""
+        return self.state not in {"queued", "running"}
 
 
 class RunRequestAnswer(Struct, frozen=True, kw_only=True):
@@ -35,17 +52,10 @@ class CurvePointAnswer(Struct, frozen=True):
     chance_is_upper_bound: bool = False
 
 
-class RunAnswer(Struct, frozen=True, kw_only=True):
+class RunAnswer(AnyRunAnswer, frozen=True, kw_only=True):
     """A run as GET /v1/history-runs/{id} has it."""
 
-    run: str
-    state: str
-    started_at_us: int
     request: RunRequestAnswer
-    progress: float = 0.0
-    ahead: int = 0
-    error: str | None = None
-    detections: int | None = None
     frames: int | None = None
     matches: int | None = None
     episodes: int | None = None
@@ -54,20 +64,52 @@ class RunAnswer(Struct, frozen=True, kw_only=True):
     curve_of: str | None = None
 
     @property
-    def is_over(self) -> bool:
-        """Whether nothing changes any more."""
-        return self.state not in {"queued", "running"}
-
-    @property
     def has_matches(self) -> bool:
         """Whether it can be compared."""
         return self.state == "done" and self.request.keeps_matches
 
 
-class RunListAnswer(Struct, frozen=True):
-    """All runs, the newest first."""
+class LearningRequestAnswer(Struct, frozen=True, kw_only=True):
+    """What was asked of a run that learns templates."""
 
-    items: list[RunAnswer]
+    from_us: int
+    to_us: int
+    lo_s: float
+    hi_s: float
+    reference_stream: str | None = None
+    area: str | None = None
+    streams: list[str] | None = None
+
+
+class LearningAnswer(AnyRunAnswer, frozen=True, kw_only=True):
+    """A run that learns templates: GET /v1/learning-runs/{id}."""
+
+    request: LearningRequestAnswer
+    looked_at: int | None = None
+    templates: int | None = None
+    proposed: int | None = None
+
+
+class LearntFitAnswer(Struct, frozen=True, kw_only=True):
+    """From how many errors, and how well it and the present template fit later ones: nats an error."""
+
+    errors: int
+    pool: str
+    score: float | None = None
+    present_score: float | None = None
+
+
+class LearntAnswer(Struct, frozen=True, kw_only=True):
+    """What was learnt of one sensor on one stream: a line of GET /v1/learning-runs/{id}/templates."""
+
+    sensor: str
+    stream: str
+    errors: int
+    ambiguous: int
+    unmatched: int
+    blurred: int
+    learnt: LearntFitAnswer | None
+    is_proposed: bool
 
 
 class ChangedAnswer(Struct, frozen=True):

@@ -1,8 +1,10 @@
-"""What ingest answers about streams and learnt templates, as far as the console reads it."""
+"""What ingest answers about streams and templates, as far as the console reads it."""
 
 from __future__ import annotations
 
 from msgspec import Struct, field
+
+from services.console.rest.answers import TemplateAnswer
 
 
 class StreamAnswer(Struct, frozen=True, kw_only=True):
@@ -20,6 +22,17 @@ class StreamListAnswer(Struct, frozen=True):
     """All declared streams."""
 
     items: list[StreamAnswer]
+
+
+class NamedTemplateAnswer(TemplateAnswer, frozen=True, kw_only=True):
+    """A template that has a name: GET /v1/templates."""
+
+    name: str
+    sensors: int = 0
+    behind: int = 0
+    version: int = 0
+    changed_at_us: int | None = None
+    changed_by: str | None = None
 
 
 class ProposalAnswer(Struct, frozen=True, kw_only=True):

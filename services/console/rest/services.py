@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from services.common.access.caller import REASON_HEADER
 from services.common.access.component_access import trust_context
-from services.common.access.who import REASON_HEADER
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 
@@ -22,6 +22,7 @@ Service = Literal["ingest", "alerting", "fusion", "archive", "history"]
 Parameters = Mapping[str, str | int | float | bool | list[str] | None]
 T = TypeVar("T")
 LONGEST_LINES_BYTES = 256 * 2**20
+UNFIT = 422  # of what the console itself knows to be refused
 
 
 class RestError(Exception):
@@ -47,6 +48,12 @@ class Change:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """The headers with the reason, if there is one."""
+        why = self.why.strip()
+        return {**self.headers, **({REASON_HEADER: why} if why else {})}
 
 
 class Services:
@@ -82,7 +89,9 @@ class Services:
         usual_s = self.settings.answer_timeout_s
         async with self._turns:
             try:
-                answer = await asyncio.wait_for(self._answer(request, service), min(usual_s, timeout_s or usual_s))
+                # `wait_for` of Python 3.11 may answer a task that has been cancelled: a page that is gone went on.
+                async with asyncio.timeout(min(usual_s, timeout_s or usual_s)):
+                    answer = await self._answer(request, service)
             except RestError as error:
                 self._metrics.asked.labels("away" if error.is_away else "refused").inc()
                 raise
@@ -93,6 +102,8 @@ class Services:
         return answer
 
     async def _answer(self, request: httpx.Request, service: Service) -> bytes:
+        if self.http.is_closed:  # a page that is still open looks again and again
+            raise RestError("the console is being stopped")
         answer = await self.http.send(request, stream=True)
         try:
             body = bytearray()
@@ -171,36 +182,18 @@ class Rest:
         answer = await self.services.ask(self.request("POST", service, path, body=body), service)
         return read_answer(kind, answer, service)
 
-    async def send(
-        self,
-        method: str,
-        service: Service,
-        path: str,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        *,
-        why: str = "",
-    ) -> Any:
-        """Return the JSON of the answer to what changes something; None where it has no body. `why` is audited."""
-        request = self.request(method, service, path, body=body)
-        request.headers.update(headers or {})
-        if why:
-            request.headers.encoding = "utf-8"
-            request.headers[REASON_HEADER] = why
-        answer = await self.services.ask(request, service)
-        return read_answer(object, answer, service) if answer else None
-
     async def make(self, change: Change) -> Any:
-        """Return the JSON of the answer to a change, as `send` does."""
-        return await self.send(
-            change.method, change.service, change.path, change.body, change.headers, why=change.why.strip()
-        )
+        """Return the JSON of the answer to a change; None where it has no body."""
+        request = self.request(change.method, change.service, change.path, body=change.body)
+        request.headers.encoding = "utf-8"
+        for name, value in change.all_headers.items():
+            request.headers[name] = value
+        answer = await self.services.ask(request, change.service)
+        return read_answer(object, answer, change.service) if answer else None
 
     def command(self, change: Change) -> str:
         """Return the command that makes the very same change."""
-        reason = {REASON_HEADER: change.why.strip()} if change.why.strip() else {}
-        headers = {**change.headers, **reason}
-        return self.curl(change.method, change.service, change.path, body=change.body, headers=headers)
+        return self.curl(change.method, change.service, change.path, body=change.body, headers=change.all_headers)
 
     def curl(
         self,

@@ -1,4 +1,5 @@
 // The switches of the shell: they leave their position in a cookie, by which the server draws the next page.
+// And the focus: what is drawn anew keeps it.
 (() => {
   "use strict";
   const read = (name) => document.cookie.split("; ").find((each) => each.startsWith(name + "="))?.slice(name.length + 1);
@@ -30,4 +31,28 @@
       keep(chosen);
     }
   }, true);
+
+  // Where the element that has the focus is drawn anew, the one of the same name gets it: the nth, if as many have it.
+  const named = (element) => {
+    const label = element.getAttribute("aria-label") ?? element.closest("label")?.innerText ?? element.textContent;
+    return [element.closest("[data-key]")?.dataset.key, label, element.getAttribute("href")].join("\n");
+  };
+  const alike = (name, tag) => [...document.querySelectorAll(tag)].filter((each) => named(each) === name);
+  let focused = null;
+  document.addEventListener("focusin", ({ target }) => {
+    focused = null;
+    if (!target.matches("a, button, input, select, textarea, summary")) return;
+    const found = alike(named(target), target.tagName);
+    focused = { element: target, name: named(target), nth: found.indexOf(target), of: found.length };
+  });
+  document.addEventListener("focusout", ({ target }) => {
+    queueMicrotask(() => { // some browsers tell it of an element that is taken out, too
+      if (focused?.element === target && target.isConnected && document.activeElement !== target) focused = null;
+    });
+  });
+  new MutationObserver(() => {
+    if (!focused || focused.element.isConnected || document.activeElement !== document.body) return;
+    const found = alike(focused.name, focused.element.tagName);
+    if (found.length === focused.of) found[focused.nth].focus({ preventScroll: true });
+  }).observe(document, { childList: true, subtree: true });
 })();

@@ -7,6 +7,8 @@ import pytest
 from deploy.local.machine import free_ports
 from services.console.__main__ import main
 from tests.integration.service_process import ServiceProcess, run_module
+from tests.integration.tls_handshakes import check_tls
+from tests.services.https_server import own_certificate
 
 
 def test_without_the_services_it_stays_up_and_stops_at_once(tmp_path: Path) -> None:
@@ -26,6 +28,18 @@ def test_without_the_services_it_stays_up_and_stops_at_once(tmp_path: Path) -> N
     finally:
         console.kill()
     assert '"level": "error"' not in (tmp_path / "console.log").read_text()
+
+
+def test_it_speaks_tls_1_2_at_least_and_nothing_else(tmp_path: Path) -> None:
+    certificate, key = own_certificate(tmp_path)
+    [port] = free_ports(1)
+    settings = {"port": port, "tls_certificate": str(certificate), "tls_key": str(key)}
+    console = ServiceProcess(port, run_module("services.console", tmp_path / "console.log", "console", settings))
+    try:
+        check_tls(port, certificate)
+        assert console.stop() == 0
+    finally:
+        console.kill()
 
 
 @pytest.mark.parametrize(

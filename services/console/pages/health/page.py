@@ -9,7 +9,7 @@ from nicegui import ui
 from services.console.pages.docs_link import docs_link
 from services.console.pages.health.faults import Fault, faults_of
 from services.console.pages.health.refusals import RefusalTable
-from services.console.pages.health.stations import BESIDE, LINE, StationKind
+from services.console.pages.health.stations import BESIDE, LINE, StationKind, quiet_s
 from services.console.pages.health.strip import SIGNS, Strip, offer_questions
 from services.console.pages.shell import ConsolePage, Words, hold_while_open, page_head
 from services.console.pages.viewer import Viewer
@@ -35,7 +35,6 @@ class Verdict:
 
     def show(self, faults: Sequence[Fault], line: LineReading, kinds: Sequence[StationKind]) -> None:
         """Say it; nothing is well before everything was looked at."""
-        unknown = [each.name for each in kinds if each.view(line, faults).state == "unknown"]
         untold = [
             each.told_by for each in kinds if (new := line.of(each.told_by).newest) is None or new.samples is None
         ]
@@ -47,7 +46,7 @@ class Verdict:
             names = ", ".join(dict.fromkeys(untold))
             state, sentence = "unknown", f"Nothing is known to be wrong, but not everything can be seen: {names}."
         else:
-            quiet = " Nobody posts detections now." if "Gateways" in unknown else ""
+            quiet = "" if quiet_s(line) is None else " Nobody posts detections now."
             state, sentence = "well", f"Nothing is wrong.{quiet}"
         self._say(state, sentence)
         if faults != self._faults:

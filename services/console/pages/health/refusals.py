@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from nicegui import ui
 
+from services.common.instants import system_clock_us
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, choice, copy_button, empty_state, text_field
@@ -49,7 +49,7 @@ class RefusalTable:
         await self.load()
 
     def _asked(self, reason: str | None = None) -> dict[str, Any]:
-        since_us = time.time_ns() // 1000 - int(self._wanted["span_s"]) * 1_000_000
+        since_us = system_clock_us() - int(self._wanted["span_s"]) * 1_000_000
         asked = {"reason": reason, "source": self._wanted["source"], "sensor": self._wanted["sensor"]}
         return {**{name: value for name, value in asked.items() if value}, "from": since_us, "limit": SHOWN}
 

@@ -22,6 +22,7 @@ from services.console.rest.line_watch import LineReading
 from services.console.rest.services import Service
 
 RATE_S = 15.0
+QUIET_S = 60.0
 State = Literal["well", "wrong", "unknown"]
 
 
@@ -66,14 +67,24 @@ class StationKind:
             return "unknown", "is being looked at" if self.told_by in line.trends else "nobody looks at it"
         if newest.samples is None:
             return "unknown", newest.why_away or newest.why_untold or UNKNOWN
-        if self.station == "gateways" and not _grew(line, "ingest", "ingest_posts_total"):
-            return "unknown", "nobody has posted for minutes"
-        return "well", "posts arrive" if self.station == "gateways" else "at work"
+        return _posts(line) if self.station == "gateways" else ("well", "at work")
 
 
-def _grew(line: LineReading, component: Service, name: str) -> bool:
-    increase = line.of(component).increase(f"coincide_{name}", RECENT_S)
-    return increase is not None and increase.by > 0
+def _posts(line: LineReading) -> tuple[State, str]:
+    if (lasts_s := quiet_s(line)) is not None:
+        return "unknown", f"nobody has posted for {duration(lasts_s)}"
+    posts = _of_posts(line)
+    return ("well", "posts arrive") if posts is not None and posts.by else ("unknown", "is being looked at")
+
+
+def quiet_s(line: LineReading) -> float | None:
+    """Return for how long nobody has posted; None while somebody does, or nobody has looked for long enough."""
+    posts = _of_posts(line)
+    return None if posts is None or posts.by or posts.span_s < QUIET_S else posts.span_s
+
+
+def _of_posts(line: LineReading) -> Increase | None:
+    return line.of("ingest").increase("coincide_ingest_posts_total", RECENT_S)
 
 
 def _rate(name: str, line: LineReading, component: Service, *metrics: str) -> Figure:

@@ -12,7 +12,7 @@ from services.console.drawing.run_charts import difference_options
 from services.console.pages.history.run_words import address_of, kind_of, range_of
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
-from services.console.pages.shell import Words, choice, copy_button
+from services.console.pages.shell import Words, choice, copy_button, figure
 from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
@@ -156,7 +156,8 @@ class DifferenceView:
             Words("td", SIGNS[each.kind])
             self._when(each)
             Words("td", each.found.where if each.found else "")
-            Words("td", " → ".join(probability(value) for value in (each.before, each.now) if value is not None))
+            values = [value for value in (each.before, each.now) if value is not None]
+            figure(" → ".join(map(probability, values)), " → ".join(map(repr, values)), "td")
             with ui.element("td"):
                 self._link(each)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
-from services.console.drawing.run_charts import curve_options, is_logarithmic
-from services.console.pages.history.run_words import found_by, kind_of, range_of, state_of
+from services.console.drawing.run_charts import RunCurve
+from services.console.pages.history.run_words import exact_counts, exact_range_of, found_by, kind_of, range_of, state_of
 from services.console.pages.number_words import count, counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, copy_button, figure
@@ -40,6 +40,8 @@ class RunOutcome:
             return
         self._title.set_text(self.run.request.query_id)
         self._said.set_text(self._sentence(self.run))
+        exact = exact_range_of(self.run.request, self._viewer.times), exact_counts(self.run)
+        self._said.props["title"] = "; ".join(filter(None, exact))
         if self.run.is_over:
             self._draw(self.run)
 
@@ -58,15 +60,7 @@ class RunOutcome:
             if run.curve_of:
                 Words("p", run.curve_of).classes("soft small")
             if len(run.curve) > 1:
-                chart = ui.echart(curve_options(run.curve, run.own_threshold), renderer="svg").classes("chart")
-                chart.props["role"] = "img"
-                chart.props["aria-label"] = (
-                    "Matches, episodes and chance against the threshold; the table below has them"
-                )
-                if is_logarithmic(run.curve) and not all(each.matches for each in run.curve):
-                    Words("p", "The scale is logarithmic: beyond the end of a line there is nothing.").classes(
-                        "soft small"
-                    )
+                RunCurve(run.curve, run.own_threshold)
             if any(each.chance_is_upper_bound for each in run.curve):
                 Words("p", "By chance there are fewer matches than the figure says.").classes("soft small")
             with ui.element("details") as details:

@@ -8,24 +8,21 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from services.console.rest.answers import PageAnswer, SensorAnswer
-from services.console.rest.query_answers import QueryAnswer, QueryListAnswer
-from services.console.rest.sensor_answers import StreamListAnswer
-from services.console.rest.services import Rest, RestError, Service, path_of
+from services.console.rest.query_answers import QueryAnswer
+from services.console.rest.services import Change, Rest, RestError, Service, path_of
 
 EXAMPLE = Path("config/examples/sn1987a")
 AREA, STREAM, QUERY = "sn1987a", "neutrino", "sn1987a-two-of-three"
+PATH = f"/v1/queries/{QUERY}"
+IS_THERE = 412
 APPLIED_WITHIN_S, LOOK_EVERY_S = 60.0, 0.5
 
 
 class Step(NamedTuple):
-    """One request of the demo, and what it does, in words."""
+    """One request of the demo, and what it sends, in words."""
 
     words: str
-    method: str
-    service: Service
-    path: str
-    body: Any
+    change: Change
 
 
 def is_there() -> bool:
@@ -37,46 +34,49 @@ def steps() -> Iterator[Step]:
     """Yield all requests, in order: a stream, the detectors with their clocks, a query, and what was seen."""
     templates = json.loads((EXAMPLE / "templates.json").read_text())
     stream = {"max_delay_s": 120, "longest_template_s": 300}
-    yield Step(f"the stream {STREAM}", "PUT", "ingest", path_of("v1", "streams", STREAM), stream)
+    yield _declared(f"the stream {STREAM}", "ingest", path_of("v1", "streams", STREAM), stream)
     for sensor, template in templates.items():
         body = {"area": AREA, "streams": {STREAM: template}}
-        yield Step(f"the sensor {sensor}", "PUT", "ingest", path_of("v1", "sensors", sensor), body)
+        yield _declared(f"the sensor {sensor}", "ingest", path_of("v1", "sensors", sensor), body)
     query = {**json.loads((EXAMPLE / "two-of-three.json").read_text()), "coalesce": {"gap_s": 10}}
-    yield Step(f"the query {QUERY}", "PUT", "alerting", path_of("v1", "queries", QUERY), query)
+    yield _declared(f"the query {QUERY}", "alerting", PATH, query)
     lines = [line for sensor in templates for line in (EXAMPLE / f"{sensor}.ndjson").read_text().splitlines()]
     seen = [json.loads(line) for line in lines]
-    yield Step(f"{len(seen)} detections", "POST", "ingest", "/v1/detections", seen)
+    yield Step(f"{len(seen)} detections", Change("POST", "ingest", "/v1/detections", seen))
+
+
+def _declared(words: str, service: Service, path: str, body: Any) -> Step:
+    """Return what declares something that the system lacks; what it has stays as it is."""
+    return Step(words, Change("PUT", service, path, body, {"If-None-Match": "*"}))
 
 
 async def load_demo(rest: Rest, say: Callable[[str], object]) -> None:
     """Send what the system lacks, then the detections; a `RestError` says why it cannot be."""
-    there = await _declared(rest)
     *declarations, detections = steps()
     for step in declarations:
-        if step.path not in there:
-            say(f"Sends {step.words} …")
-            await rest.send(step.method, step.service, step.path, step.body)
+        say(f"Sends {step.words} …")
+        try:
+            await rest.make(step.change)
+        except RestError as error:
+            if error.status != IS_THERE:
+                raise
     say("Waits for fusion to take the query …")
     await _until(lambda: _is_applied(rest))
     say(f"Sends {detections.words} …")
-    await rest.send(detections.method, detections.service, detections.path, detections.body)
+    await rest.make(detections.change)
     say("Sent. What happened stands above within some seconds.")
 
 
-async def _declared(rest: Rest) -> set[str]:
-    """Return the paths of what the system has already: that stays as it is."""
-    streams = await rest.get(StreamListAnswer, "ingest", "/v1/streams")
-    sensors = await rest.get(PageAnswer[SensorAnswer], "ingest", "/v1/sensors", {"area": AREA})
-    queries = await rest.get(QueryListAnswer, "alerting", "/v1/queries")
-    names = [("streams", each.name) for each in streams.items]
-    names += [
-        (kind, each.id) for kind, items in (("sensors", sensors.items), ("queries", queries.items)) for each in items
-    ]
-    return {path_of("v1", kind, name) for kind, name in names}
+def commands(rest: Rest) -> str:
+    """Return the commands that load the demo, and wait for fusion as `load_demo` does."""
+    *declarations, detections = (rest.command(each.change) for each in steps())
+    look = f"{rest.curl('GET', 'alerting', PATH)} --silent"
+    wait = f"until {look} | grep -q '\"applied_version\": *[0-9]'; do sleep 1; done"
+    return "\n".join([*declarations, wait, detections])
 
 
 async def _is_applied(rest: Rest) -> bool:
-    query = await rest.get(QueryAnswer, "alerting", path_of("v1", "queries", QUERY))
+    query = await rest.get(QueryAnswer, "alerting", PATH)
     return query.applied_version == query.version
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 COLLECTIONS = {"match": "matches", "episode": "episodes", "alert": "alerts"}
 LISTED = 20
+_DETECTION = re.compile(  # see `Scene.addDetection`
+    r"(?P<area>[^\n]*)\n(?P<sensor>[^\n]*)\n(?P<stream>[^\n]*)\n(?:[^\n]*)\n(?P<at>-?\d{1,18})", re.ASCII
+)
 T = TypeVar("T")
 Wanted = dict[str, str | int | None]
 
@@ -52,16 +56,30 @@ class Evidence:
 
     def __init__(self, view: NowView) -> None:
         self._view = view
+        self._wanted: tuple[str, str] | None = None
+        self._turn = asyncio.Lock()
         self._panel = ui.element("aside").classes("evidence card").props('aria-label="Evidence" tabindex="-1"')
         self._panel.set_visibility(False)
 
     def close(self) -> None:
         """Show nothing."""
+        self._wanted = None
         self._panel.set_visibility(False)
         self._choose(None)
 
     async def show(self, kind: str, id_: str, told: dict[str, Any] | None = None) -> None:
-        """Show the evidence of a match, episode, alert or detection."""
+        """Show the evidence of a match, episode, alert or detection: of what was chosen last, however quickly."""
+        self._wanted = wanted = kind, id_
+        async with self._turn:
+            if self._wanted is wanted:
+                await self._show(kind, id_, told)
+            if self._is_closed():  # meanwhile
+                self.close()
+
+    def _is_closed(self) -> bool:
+        return self._wanted is None
+
+    async def _show(self, kind: str, id_: str, told: dict[str, Any] | None) -> None:
         try:
             if kind == "match":
                 await self._show_match(id_)
@@ -69,14 +87,14 @@ class Evidence:
                 await self._show_episode(id_)
             elif kind == "alert":
                 await self._show_alert(id_)
-            elif told is not None:
-                await self._show_detection(told)
+            else:
+                await self._show_detection(told or detection_of(id_))
         except RestError as error:
             self._begin("Evidence")
             with self._panel:
                 Words("p", str(error)).props("role=alert")
             return
-        self._choose((kind, id_) if kind in COLLECTIONS else None, id_)
+        self._choose((kind, id_), id_)
 
     def _choose(self, chosen: tuple[str, str] | None, id_: str | None = None) -> None:
         self._view.shown = replace(self._view.shown, chosen=chosen)
@@ -297,6 +315,14 @@ class Evidence:
         with ui.element("details"):
             Words("summary", "Raw record")
             Words("pre", json.dumps(raw, indent=2, ensure_ascii=False)).props("tabindex=0")
+
+
+def detection_of(key: str) -> dict[str, Any]:
+    """Return the detection that the timeline knows by a key; a `RestError` where it is no such key."""
+    found = _DETECTION.fullmatch(key)
+    if found is None:
+        raise RestError(f"there is no detection {key[:100]!r}", 404)
+    return {**found.groupdict(), "at": int(found["at"])}
 
 
 def judged_of(match: MatchAnswer, query: dict[str, Any], explanation: dict[str, Any]) -> list[Judged]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from nicegui import ui
 
-from services.common.instants import in_rfc_3339
+from services.common.instants import in_rfc_3339, system_clock_us
 from services.console.pages.now import demo
 from services.console.pages.queries.examples import show_examples
-from services.console.pages.shell import Words, button, choice, copy_button, empty_state
+from services.console.pages.shell import Words, button, change_button, choice, copy_button, empty_state
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import SensorAnswer
-from services.console.rest.services import RestError
+from services.console.rest.services import Change, RestError
 
 OFFERED = 50
 
@@ -37,6 +36,10 @@ def show_first_steps(viewer: Viewer, sensors: list[SensorAnswer]) -> None:
                 Words("strong", "Ask what belongs together. ")
                 Words("span", "Begin with an example:")
                 show_examples()
+            with ui.element("li"):
+                Words("strong", "Be told. ")
+                Words("span", "A webhook, an Alertmanager or people hear of each alert that a query makes. ")
+                _link("/alerts", "Make a receiver")
 
 
 def _link(address: str, words: str) -> None:
@@ -56,14 +59,9 @@ def _offer_demo(viewer: Viewer) -> None:
         except RestError as error:
             said.set_text(str(error))
 
-    def commands() -> str:
-        return "\n".join(
-            viewer.rest.curl(each.method, each.service, each.path, body=each.body) for each in demo.steps()
-        )
-
     with ui.element("div").classes("row"):
         button("Load what they saw", load, kind="strong")
-        copy_button(commands)
+        copy_button(lambda: demo.commands(viewer.rest), does="Load what they saw")
     said = Words("span", "").props("role=status")
 
 
@@ -75,23 +73,21 @@ def _offer_post(viewer: Viewer, sensors: list[SensorAnswer]) -> None:
         Words("span", "Your key may not post detections; one with the scope ingest may.")
         return
     chosen = {"sensor": sensors[0].id}
-    said = Words("span", "")
 
-    async def post() -> None:
-        try:
-            await viewer.rest.send("POST", "ingest", "/v1/detections", _body(chosen["sensor"], sensors))
-            said.set_text("Accepted: it appears in its lane within a second.")
-        except RestError as error:
-            said.set_text(str(error))
+    def change() -> Change:
+        return Change("POST", "ingest", "/v1/detections", _body(chosen["sensor"], sensors))
 
-    with ui.element("div").classes("row"):
+    async def done(_answer: Any) -> None:
+        said.set_text("Accepted: it appears in its lane within a second.")
+
+    row = ui.element("div").classes("row")
+    said = Words("span", "").props("role=status")
+    with row:
         offered = {each.id: f"{each.id} ({each.area})" for each in sensors[:OFFERED]}
         choice("Sensor", offered, chosen["sensor"], lambda value: chosen.update(sensor=value))
-        button("Report something of now", post, kind="strong")
-        copy_button(lambda: viewer.rest.curl("POST", "ingest", "/v1/detections", body=_body(chosen["sensor"], sensors)))
-    said.props("role=status")
+        change_button(viewer, "Report something of now", change, done, said, kind="strong")
 
 
 def _body(sensor: str, sensors: list[SensorAnswer]) -> list[dict[str, Any]]:
     streams = next(each.streams for each in sensors if each.id == sensor)
-    return [{"sensor": sensor, "stream": min(streams), "detected_at": in_rfc_3339(time.time_ns() // 1000)}]
+    return [{"sensor": sensor, "stream": min(streams), "detected_at": in_rfc_3339(system_clock_us())}]

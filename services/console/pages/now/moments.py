@@ -51,6 +51,11 @@ class Moment:
             sure = sure.replace("Probability", "The most probable")
         return f"{_listed(self.sensors)} saw the same thing {when}{many}.{sure}"
 
+    def exact(self, times: TimeWords) -> str:
+        """Return its times and its probability as they are."""
+        sure = "" if self.best_probability is None else f", probability {self.best_probability!r}"
+        return f"{times.exact(self.from_us)} to {times.exact(self.to_us)}{sure}"
+
 
 def last_moments(episodes: Iterable[EpisodeAnswer], matches: Iterable[MatchAnswer]) -> list[Moment]:
     """Return the last moment of each area, the newest first."""

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
+from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import duration, probability
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer
 
@@ -48,13 +49,27 @@ class NewestTable:
         """Take over what has come, and what stands no longer."""
         for id_ in gone:
             self._things.pop(id_, None)
-        self._things.update((each.id, each) for each in things if _when_us(each))
+        kept, shown = self._view.kept, self._view.shown
+        self._things.update((each.id, each) for each in things if lies_in(each, kept.from_us, kept.to_us, shown))
         coalesced = {each.query for each in self._things.values() if isinstance(each, EpisodeAnswer)}
-        listed = newest_of(self._things.values(), coalesced)
-        self._things = {each.id: each for each in listed[:MOST_KEPT]}
+        newest = newest_of(self._things.values(), coalesced)
+        self._things = {each.id: each for each in newest[:MOST_KEPT]}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """List what lies in the times that are shown now."""
+        shown = self._view.shown
+        listed = [each for each in self._things.values() if lies_in(each, shown.from_us, shown.to_us, shown)]
         for row, thing in zip(self._rows, [*listed[:ROWS], *([None] * ROWS)], strict=False):
             row.show(thing)
         self._box.set_visibility(bool(listed))
+
+
+def lies_in(thing: Happened, from_us: int, to_us: int, shown: ShownRange) -> bool:
+    """Whether it is of the area and query that are shown, and in these times; they have no end where they follow."""
+    begin_us, end_us = _when_us(thing), thing.latest_us if isinstance(thing, MatchAnswer) else thing.end_us or 0
+    is_meant = shown.area in ("", thing.area) and shown.query in ("", thing.query)
+    return is_meant and begin_us > 0 and (shown.follows or (begin_us <= to_us and end_us >= from_us))
 
 
 def newest_of(things: Iterable[Happened], coalesced: set[str]) -> list[Happened]:

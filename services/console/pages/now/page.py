@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 from nicegui import context, ui
 
+from services.common.instants import system_clock_us
 from services.console.drawing.columns import drawn_sensors
 from services.console.drawing.timeline import TimelineElement
 from services.console.pages.now.change import Change
@@ -79,7 +79,7 @@ class NowView:
             "from": self.shown.from_us,
             "to": self.shown.to_us,
             "follows": self.shown.follows,
-            "nowUs": time.time_ns() // 1000,
+            "nowUs": system_clock_us(),
             "zone": "UTC" if self.viewer.clock == "utc" else "",
             "mostDetections": self.viewer.settings.drawn_detections_max,
             "mostMatches": self.viewer.settings.drawn_matches_max,
@@ -174,6 +174,7 @@ class NowView:
     async def on_range(self, told: dict[str, Any]) -> None:
         """Take over the times that a person moved to."""
         self.shown = self.shown.moved(int(told["from"]), int(told["to"]))
+        self.newest.refresh()
         self.put_address()
         reaches = self.shown.from_us, self.shown.to_us
         if not self.kept.covers(*reaches) or self.kept.is_part:
@@ -186,6 +187,7 @@ class NowView:
             self.timeline.follow(True)
         self.tools.say_follow(self.shown.follows)
         self.story.refresh()
+        self.newest.refresh()
         self.put_address()
 
     async def on_pick(self, told: dict[str, Any] | None) -> None:

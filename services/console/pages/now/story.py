@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from services.common.instants import system_clock_us
 from services.console.pages.now.moments import Moment, last_moments
 from services.console.pages.shell import Words
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer, PageAnswer
@@ -57,14 +57,15 @@ class Story:
 
     def refresh(self) -> None:
         """Say it as it is now: time goes on."""
-        now_us = time.time_ns() // 1000
+        now_us = system_clock_us()
         newest = sorted(self._moments.values(), key=lambda each: -each.to_us)[:MOST_AREAS]
         shown = [(each.area, each.is_old(now_us)) for each in newest]
         if (shown, self._view.shown.follows) != (list(self._words), self._is_following):
             self._rebuild(newest, now_us)
         for moment in newest:
-            sentence = moment.sentence(self._view.viewer.times, now_us)
-            self._words[moment.area, moment.is_old(now_us)].set_text(sentence)
+            times, words = self._view.viewer.times, self._words[moment.area, moment.is_old(now_us)]
+            words.set_text(moment.sentence(times, now_us))
+            words.props["title"] = moment.exact(times)
 
     def _rebuild(self, newest: list[Moment], now_us: int) -> None:
         self._box.clear()

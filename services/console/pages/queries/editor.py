@@ -8,32 +8,17 @@ from typing import Any
 
 from nicegui import ui
 
+from services.console.drawing.query_code import QueryCode
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.forms.query_form import QueryForm, draw_roles
 from services.console.pages.queries.known_names import KnownNames
 from services.console.pages.shell import Words, button, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import ExplainAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.services import UNFIT, Change, RestError, path_of
 
 SETTLED_S = 0.7  # without a keystroke, before it is explained
 VIEWS = {"form": "Form", "json": "JSON", "sql": "SQL"}
-UNFIT = 422
-_LINE_KIND = "code-fault"
-#: The text gets a name for those who listen, can be reached, and has the page's theme, also after the theme's switch.
-_MOUNTED = """(vnode) => {
-    const {component, el} = vnode;
-    const text = el.querySelector(".cm-content");
-    text.tabIndex = 0;
-    text.setAttribute("aria-label", el.getAttribute("aria-label"));
-    const recolour = () => {
-        component.proxy.setTheme(document.body.classList.contains("body--dark") ? "githubDark" : "githubLight");
-        if (!el.isConnected) themes.disconnect();
-    };
-    const themes = new MutationObserver(recolour);
-    themes.observe(document.body, {attributes: true, attributeFilter: ["class"]});
-    recolour();
-}"""
 
 
 class QueryEditor:
@@ -45,7 +30,7 @@ class QueryEditor:
         self._viewer, self._draft, self._known, self._when_saved = viewer, draft, known, when_saved
         self._why = ""
         self._view = "form"
-        self._code: ui.codemirror | None = None
+        self._code: QueryCode | None = None
         self._settling: ui.timer | None = None
         draft.on_change.append(self._changed)
         with ui.element("div").classes("editor"):
@@ -93,16 +78,18 @@ class QueryEditor:
         self._view, self._code = view, None
         for name, made in self._buttons.items():
             made.props(f'aria-pressed="{str(name == view).lower()}"')
+        draft, known = self._draft, self._known.by_kind()
+        line = 0 if draft.fault is None else draft.fault.line
         self._place.clear()
         with self._place:
             if kept := self._kept(view):
                 Words("p", kept).classes("soft small").props("role=status")
             if view == "form":
-                QueryForm(self._draft, self._known)
+                QueryForm(draft, self._known)
             elif view == "json":
-                self._code = self._text(self._draft.json_text, "JSON", self._draft.put_json, "The query as JSON")
+                self._code = QueryCode(draft.json_text, "JSON", draft.put_json, known, "The query as JSON", line)
             else:
-                self._code = self._text(self._draft.sql_text, "SQL", self._draft.put_sql, "The query as SQL")
+                self._code = QueryCode(draft.sql_text, "SQL", draft.put_sql, known, "The query as SQL", line)
         self._say_fault()
 
     def _kept(self, view: str) -> str:
@@ -112,19 +99,6 @@ class QueryEditor:
             return f"What you wrote as {written} is kept there, but is no query yet. A change here takes its place."
         is_empty = view == "sql" and not self._draft.sql_text
         return "The query is not right yet, so there is no SQL of it." if is_empty else ""
-
-    def _text(self, text: str, language: str, take: Callable[[str], None], label: str) -> ui.codemirror:
-        code = ui.codemirror(
-            text,
-            on_change=lambda event: take(event.value),
-            language=language,  # type: ignore[arg-type]
-            theme="githubLight",
-            indent="  ",
-            line_wrapping=True,
-        )
-        code.classes("code").props["aria-label"] = f"{label}. Escape, then Tab leads on."
-        code.on("vnodeMounted", js_handler=_MOUNTED)
-        return code
 
     def _changed(self) -> None:
         """Show what is wrong at once, and what it can find when nobody has typed for a moment."""
@@ -137,8 +111,7 @@ class QueryEditor:
         fault = self._draft.fault
         self._fault.set_text("" if fault is None else fault.sentence)
         if self._code is not None:
-            line = 0 if fault is None else fault.line
-            self._code.decorations = [{"kind": "line", "line": line, "class": _LINE_KIND}] if line else []
+            self._code.mark_line(0 if fault is None else fault.line)
 
     async def _explain(self) -> None:
         """Ask what the registered sensors can attain, for the draft as it is."""

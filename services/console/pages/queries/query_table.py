@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from nicegui import ui
 
+from services.common.instants import system_clock_us
 from services.console.pages.plain_table import plain_table
 from services.console.pages.queries.examples import show_examples
 from services.console.pages.queries.query_words import asked, state_of, suspensions
@@ -61,9 +61,10 @@ class QueryTable:
         if not matches.is_deleted:
             matches.set_text(await self._found(id_))
         is_join = any(each.id == id_ and each.is_join for each in self._shown or [])
-        by_chance = await self._by_chance(id_) if is_join else "does not apply"
+        by_chance, exact = await self._by_chance(id_) if is_join else ("does not apply", "")
         if not chance.is_deleted:
             chance.set_text(by_chance)
+            chance.props["title"] = exact
 
     def _draw(self, queries: Sequence[QueryAnswer]) -> None:
         self._box.clear()
@@ -75,13 +76,15 @@ class QueryTable:
                     show_examples()
                 return
             with plain_table(("Query", "State", "Last hour", "By chance", "Changed")):
-                for each in queries[:SHOWN]:
-                    self._row(each)
+                for nth, each in enumerate(queries[:SHOWN]):
+                    self._row(each, "…" if nth < FIGURES_FOR else "not counted")
             if len(queries) > SHOWN:
                 Words("p", f"{len(queries) - SHOWN} more: GET /v1/queries lists all.").classes("soft small")
+            if len(queries) > FIGURES_FOR:
+                Words("p", f"The first {FIGURES_FOR} are counted. The page of a query says more.").classes("soft small")
         self._waiting = [each.id for each in queries[:FIGURES_FOR]]
 
-    def _row(self, query: QueryAnswer) -> None:
+    def _row(self, query: QueryAnswer, figures: str) -> None:
         with ui.element("tr"):
             with ui.element("td"):
                 link = ui.element("a")
@@ -93,13 +96,13 @@ class QueryTable:
                 Words("span", state_of(query)).classes("state-word").props["data-state"] = state_of(query)
                 for sentence in suspensions(query):
                     Words("p", sentence).classes("soft small")
-            matches, chance = Words("td", "…"), Words("td", "…")
+            matches, chance = Words("td", figures), Words("td", figures)
             self._figures[query.id] = (matches.classes("number"), chance.classes("number"))
             changed = Words("td", self._viewer.times.instant(query.changed_at_us)).classes("number")
             changed.props["title"] = f"version {query.version}, {self._viewer.times.exact(query.changed_at_us)}"
 
     async def _found(self, id_: str) -> str:
-        asked_for: Parameters = {"query": id_, "from": time.time_ns() // 1000 - HOUR_US, "limit": COUNTED}
+        asked_for: Parameters = {"query": id_, "from": system_clock_us() - HOUR_US, "limit": COUNTED}
         try:
             page = await self._viewer.rest.get(PageAnswer[MatchAnswer], "alerting", "/v1/matches", asked_for)
         except RestError:
@@ -107,11 +110,14 @@ class QueryTable:
         more = "more than " if page.next_cursor else ""
         return f"{more}{len(page.items)} {'match' if len(page.items) == 1 else 'matches'}"
 
-    async def _by_chance(self, id_: str) -> str:
+    async def _by_chance(self, id_: str) -> tuple[str, str]:
+        """Return how often chance alone gives a match, in words and as it is."""
         path = path_of("v1", "queries", id_, "explain")
         try:
             explained = await self._viewer.rest.get(ExplainAnswer, "alerting", path)
         except RestError:
-            return "unknown"
+            return "unknown", ""
         chance = explained.explanation.chance
-        return "not known yet" if chance is None else rate(chance.per_hour / 3600)
+        if chance is None:
+            return "not known yet", ""
+        return rate(chance.per_hour / 3600), f"{chance.per_hour!r} an hour"

@@ -72,13 +72,23 @@ class QueryView:
             return
         with ui.element("div").classes("row"):
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            acts = ui.element("div").classes("row")
+            self._acts = ui.element("div").classes("row")
         self._confirm = ui.element("div").classes("row")
         self._refused = Words("p", "").classes("field-fault").props("role=alert")
-        with acts:
-            for words, part in (("Pause", "/pause"), ("Resume", "/resume")):
-                change_button(self._viewer, words, partial(self._change, "POST", part), self._reload, self._refused)
+        self._offer_acts()
+
+    def _offer_acts(self) -> None:
+        self._acts.clear()
+        with self._acts:
+            for words in self._offered():
+                change = partial(self._change, "POST", f"/{words.lower()}")
+                change_button(self._viewer, words, change, self._reload, self._refused)
             button("Remove", self._ask_removal)
+
+    def _offered(self) -> list[str]:
+        """Return what would change something: a query that is suspended in one area still runs in the others."""
+        query = self._query
+        return ["Resume"] if query.paused else ["Pause", "Resume"] if query.suspended else ["Pause"]
 
     def _ask_removal(self) -> None:
         self._confirm.clear()
@@ -102,8 +112,10 @@ class QueryView:
         except RestError:
             return  # the banner says so, or somebody has removed it
         if now != self._query:
-            self._query = now
+            offered, self._query = self._offered(), now
             self._say_state()
+            if self._viewer.may("queries") and self._offered() != offered:
+                self._offer_acts()
 
     async def _reload(self, _answer: Any = None) -> None:
         ui.navigate.to(address_of(self._query.id))

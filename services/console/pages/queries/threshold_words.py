@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from services.console.pages.number_words import exact
 from services.console.pages.queries.past_runs import Example
 from services.console.pages.time_words import duration
 from services.console.rest.run_answers import CurvePointAnswer
@@ -34,6 +35,15 @@ def sentence_of(curve: Sequence[CurvePointAnswer], present: float, chosen: float
     return "".join(parts) + "."
 
 
+def exact_of(curve: Sequence[CurvePointAnswer], chosen: float, span_us: int) -> str:
+    """Return the figures of a threshold as the run has them."""
+    point = at_threshold(curve, chosen)
+    if point is None:
+        return ""
+    figures = exact({"matches": point.matches, "episodes": point.episodes, "by chance": point.chance})
+    return f"from threshold {point.threshold!r} on, in {span_us / 1e6!r} s: {figures}"
+
+
 def _rounded(count: float) -> str:
     return f"{count:.2g}" if count < 10 else f"{float(f'{count:.2g}'):,.0f}"
 
@@ -44,11 +54,19 @@ def at_threshold(curve: Sequence[CurvePointAnswer], threshold: float) -> CurvePo
     return min(above, key=lambda each: each.threshold, default=None)
 
 
-def between(examples: Sequence[Example], present: float, chosen: float) -> tuple[list[Example], list[Example]]:
-    """Return which matches would come, and which would go, those nearest to the chosen threshold first."""
-    some = [each for each in examples if min(present, chosen) <= each.probability < max(present, chosen)]
-    ordered = sorted(some, key=lambda each: abs(each.probability - chosen))
-    return (ordered, []) if chosen < present else ([], ordered)
+def changes(present: Sequence[Example], chosen: Sequence[Example], threshold: float) -> tuple[list[Example], ...]:
+    """Return which matches would come, and which would go, those nearest to the chosen threshold first.
+
+    A higher threshold may bring matches, too: those that a larger match superseded, which would be none any more.
+    """
+
+    def missing(some: Sequence[Example], others: Sequence[Example]) -> list[Example]:
+        known = {each.id for each in others}
+        return sorted(
+            (each for each in some if each.id not in known), key=lambda each: abs(each.probability - threshold)
+        )
+
+    return missing(chosen, present), missing(present, chosen)
 
 
 def threshold_of(document: dict[str, Any]) -> float | None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
-from services.console.drawing.threshold_curve import ThresholdCurve
-from services.console.pages.queries.past_runs import RUNS, Example, PastRuns
+from services.common.instants import system_clock_us
+from services.console.drawing.run_charts import RunCurve
+from services.console.pages.queries.past_runs import Example, PastRuns, what_if_path
 from services.console.pages.queries.threshold_words import (
-    between,
+    changes,
     count_of_thresholds,
+    exact_of,
     sentence_of,
     threshold_of,
 )
-from services.console.pages.shell import Words, button, change_button, choice, copy_button, text_field
+from services.console.pages.shell import VALUE, Words, button, change_button, choice, copy_button, figure, text_field
 from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
@@ -35,11 +36,9 @@ RANGES = {
     "newest": "its newest matches",
     "other": "other times",
 }
-SIGNS = {"matches": "matches", "episodes": "episodes", "chance": "matches by chance", "present": "now"}
 LEAST = 0.02  # where the curve begins
 EXAMPLES = 4
 RUN_IS_OFF = "Start the archive and the history process (make up COINCIDE_ARCHIVE_PATH=..., make demo has both)."
-_VALUE = "(event) => emit(event.target.value)"
 
 
 class ThresholdSlider:
@@ -51,15 +50,12 @@ class ThresholdSlider:
         self._other = {"from": "", "to": ""}
         self._run: RunAnswer | None = None
         self._runs = PastRuns(viewer.rest)
-        self._asked_last: dict[str, Any] = {}
+        self._times_last: Mapping[str, int | str] = {}
         self._span_us = SPANS_US["day"]
         self._present = threshold_of(query.query) or 0.5
         self._chosen = self._present
         with ui.element("section").classes("card stack").props('aria-label="Threshold"'):
             Words("h2", "What would another threshold give?")
-            if not viewer.may("queries"):
-                Words("p", "Your key may not have runs done over the past; one with the scope queries may.")
-                return
             with ui.element("div").classes("row"):
                 choice("Over", RANGES, self._range, self._choose_range)
                 self._times = ui.element("div").classes("row")
@@ -68,30 +64,40 @@ class ThresholdSlider:
                     for name in ("from", "to"):
                         text_field(f"{name.capitalize()} (RFC 3339)", "", partial(self._other.__setitem__, name))
                 button("Look", self.look, kind="strong")
-                copy_button(lambda: self._viewer.rest.curl("POST", "alerting", RUNS, body=self._asked()))
+                copy_button(self._command, does="Look")
             self._said = Words("p", "").props("role=status")
             self._box = ui.element("div").classes("stack")
+
+    @property
+    def _has_one(self) -> bool:
+        """Whether the query has one threshold, which a slider can move."""
+        return count_of_thresholds(self._query.query) == 1
 
     def _choose_range(self, name: str) -> None:
         self._range = name
         self._times.set_visibility(name == "other")
 
-    def _asked(self, range_us: tuple[int, int] | None = None) -> dict[str, Any]:
-        now_us = time.time_ns() // 1000
-        from_us, to_us = range_us or (now_us - SPANS_US.get(self._range, SPANS_US["day"]), now_us)
-        times = {"from": from_us, "to": to_us} if self._range != "other" else self._other
-        asked = {"query": {**self._query.query, "id": self._query.id}, **times}
-        least = min(LEAST, self._present)
-        return asked if count_of_thresholds(self._query.query) > 1 else {**asked, "min_threshold": least}
+    def _asked(self, times: Mapping[str, int | str]) -> dict[str, int | float | str]:
+        return {**times, **({"min_threshold": min(LEAST, self._present)} if self._has_one else {})}
+
+    async def _asked_times(self) -> Mapping[str, int | str]:
+        if self._range == "other":
+            return dict(self._other)
+        now_us = system_clock_us()
+        usual = now_us - SPANS_US.get(self._range, SPANS_US["day"]), now_us
+        from_us, to_us = (await self._newest() if self._range == "newest" else None) or usual
+        return {"from": from_us, "to": to_us}
+
+    async def _command(self) -> str:
+        asked = self._asked(await self._asked_times())
+        return self._viewer.rest.curl("GET", "alerting", what_if_path(self._query.id), asked)
 
     async def look(self) -> None:
         """Have a run done over the range, and show what it says."""
         self._box.clear()
         try:
-            range_us = await self._newest() if self._range == "newest" else None
-            asked = self._asked(range_us)
-            self._asked_last = {name: each for name, each in asked.items() if name != "min_threshold"}
-            run = await self._runs.done(asked, self._said.set_text)
+            self._times_last = await self._asked_times()
+            run = await self._runs.what_if(self._query.id, self._asked(self._times_last), self._said.set_text)
             self._span_us = run.request.to_us - run.request.from_us
         except RestError as error:
             self._said.set_text(f"{error}. {RUN_IS_OFF}" if error.status == 503 else str(error))
@@ -103,13 +109,13 @@ class ThresholdSlider:
         self._said.set_text(f"{run.detections or 0:,} detections were looked at.")
         self._draw(run)
 
-    async def _newest(self) -> tuple[int, int]:
-        """Return times around the newest matches that are kept; the last day where there are none."""
+    async def _newest(self) -> tuple[int, int] | None:
+        """Return times around the newest matches that are kept; None where there are none."""
         page = await self._viewer.rest.get(
             PageAnswer[MatchAnswer], "alerting", "/v1/matches", {"query": self._query.id, "limit": 50}
         )
         if not page.items:
-            return self._asked()["from"], self._asked()["to"]
+            return None
         newest = max(each.latest_us for each in page.items)
         near = [each for each in page.items if newest - each.earliest_us < SPANS_US["day"]]
         from_us, to_us = around(min(each.earliest_us for each in near), newest)
@@ -118,19 +124,12 @@ class ThresholdSlider:
     def _draw(self, run: RunAnswer) -> None:
         self._box.clear()
         with self._box:
-            self._curve = ThresholdCurve(run.curve, self._present)
-            with ui.element("ul").classes("legend"):
-                for kind, words in SIGNS.items():
-                    if kind == "episodes" and all(each.episodes is None for each in run.curve):
-                        continue
-                    with ui.element("li"):
-                        ui.element("span").classes(f"sign sign-{kind}").props("aria-hidden=true")
-                        Words("span", words)
+            self._curve = RunCurve(run.curve, self._present)
             with ui.element("label").classes("choice wide"):
                 ui.label("Threshold").classes("choice-label")
                 slider = ui.element("input").props(f"type=range min={LEAST} max=1 step=0.01")
                 slider.props["defaultValue"] = f"{self._present:g}"
-                slider.on("input", lambda event: self._choose(float(event.args)), js_handler=_VALUE)
+                slider.on("input", lambda event: self._choose(float(event.args)), js_handler=VALUE)
                 slider.on("change", self._show_examples)
             self._sentence = Words("p", "").classes("slider-sentence").props("role=status")
             self._listed = ui.element("div").classes("stack")
@@ -138,7 +137,7 @@ class ThresholdSlider:
         self._choose(self._present)
 
     def _offer(self) -> None:
-        if count_of_thresholds(self._query.query) > 1:
+        if not self._has_one:
             Words("p", "Its windows have different thresholds: change each below, and save.").classes("soft")
             return
         if not self._viewer.may("queries"):
@@ -174,26 +173,30 @@ class ThresholdSlider:
             return
         self._curve.choose(threshold)
         self._sentence.set_text(sentence_of(run.curve, self._present, threshold, self._span_us))
+        self._sentence.props["title"] = exact_of(run.curve, threshold, self._span_us)
         self._listed.clear()
 
     async def _show_examples(self) -> None:
-        """List some of the matches that would come or go; a run keeps those from its query's threshold on."""
-        chosen, query = self._chosen, dict(self._query.query)
+        """List some of the matches that would come or go, if the key may have a run done that keeps matches."""
+        if not self._viewer.may("queries") or not self._has_one:
+            return
+        chosen = self._chosen
         try:
-            if chosen < self._present:
-                name = next(iter(self._change()))
-                edges = [{**each, name: chosen} for each in query["within"]]
-                query = {**query, **({name: chosen} if name in query else {"within": edges})}
-            asked = {**self._asked_last, "query": {**query, "id": self._query.id}}
-            examples = await self._runs.examples(asked)
+            now, then = await self._examples_at(self._present), await self._examples_at(chosen)
         except RestError:
             return  # the curve stays; the next look says what is wrong
         if chosen == self._chosen and not self._listed.is_deleted:
-            come, go = between(examples, self._present, chosen)
+            come, go = changes(now, then, chosen)
             self._listed.clear()
             with self._listed:
                 self._list("These would come", come)
                 self._list("These would go", go)
+
+    async def _examples_at(self, threshold: float) -> list[Example]:
+        name, query = next(iter(self._change())), {**self._query.query, "id": self._query.id}
+        edges = [{**each, name: threshold} for each in query["within"]]
+        query |= {name: threshold} if name in query else {"within": edges}
+        return await self._runs.examples({**self._times_last, "query": query})
 
     def _list(self, title: str, examples: Sequence[Example]) -> None:
         if not examples:
@@ -205,6 +208,8 @@ class ThresholdSlider:
                     shown = ShownRange(*around(each.earliest_us, each.latest_us), follows=False, area=each.area)
                     link = ui.element("a")
                     link.props["href"] = shown.address()
+                    times = self._viewer.times
                     with link:
-                        Words("span", self._viewer.times.instant(each.earliest_us))
-                    Words("span", f" in {each.area}, {probability(each.probability)}")
+                        figure(times.instant(each.earliest_us), times.exact(each.earliest_us))
+                    Words("span", f" in {each.area}, ")
+                    figure(probability(each.probability), repr(each.probability))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from nicegui import ui
 
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
 from services.console.pages.sensors.sensor_table import address_of
-from services.console.pages.shell import Words, button, copy_button, text_field
+from services.console.pages.shell import Words, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import PageAnswer, TemplateAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
-from services.console.rest.services import Parameters, RestError, path_of
+from services.console.rest.services import Change, Parameters, RestError, path_of
 
 MOST, LINKED = 1000, 20
 PROPOSALS = "/v1/template-proposals"
@@ -88,17 +90,15 @@ def _judged(proposal: ProposalAnswer) -> str:
 def _offer(viewer: Viewer, proposal: ProposalAnswer) -> None:
     path, why = path_of("v1", "template-proposals", proposal.id), [""]
 
-    async def decide(verb: str) -> None:
-        try:
-            await viewer.rest.send("POST", "ingest", f"{path}/{verb}", why=why[0].strip())
-        except RestError as error:
-            said.set_text(str(error))
-        else:
-            ui.navigate.reload()
+    def decision(verb: str) -> Change:
+        return Change("POST", "ingest", f"{path}/{verb}", why=why[0])
 
-    with ui.element("div").classes("row"):
+    async def done(_answer: Any) -> None:
+        ui.navigate.reload()
+
+    row, refused = ui.element("div").classes("row"), Words("p", "").classes("field-fault").props("role=alert")
+    with row:
         text_field("Why (for the audit trail)", "", lambda text: why.__setitem__(0, text))
-        button("Accept", lambda: decide("accept"), kind="strong", label=proposal.stream)
-        button("Reject", lambda: decide("reject"), label=proposal.stream)
-        copy_button(lambda: viewer.rest.curl("POST", "ingest", f"{path}/accept"))
-    said = Words("p", "").classes("field-fault").props("role=alert")
+        for words, kind in (("Accept", "strong"), ("Reject", "quiet")):
+            decide = partial(decision, words.lower())
+            change_button(viewer, words, decide, done, refused, kind=kind, label=proposal.stream)

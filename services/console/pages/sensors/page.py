@@ -9,6 +9,7 @@ from services.console.pages.sensors.sensor_form import SensorForm
 from services.console.pages.sensors.sensor_table import SensorTable, address_of
 from services.console.pages.sensors.sensor_view import LOOK_EVERY_S, SensorView
 from services.console.pages.sensors.stream_table import StreamTable
+from services.console.pages.sensors.template_table import TemplateTable
 from services.console.pages.shell import ConsolePage, Words, page_head
 from services.console.pages.shown_range import NAME_CHARACTERS
 from services.console.pages.viewer import Viewer
@@ -38,12 +39,14 @@ async def _show_all(viewer: Viewer) -> None:
                 ui.label("New sensor")
     await show_sensors_with_proposals(viewer)
     table = SensorTable(viewer)
-    streams = StreamTable(viewer)
+    templates, streams = TemplateTable(viewer), StreamTable(viewer)
     await table.load()
+    await templates.load()
     await streams.load()
 
     async def look() -> None:
         await table.look()
+        await templates.look()
         await streams.look()
 
     ui.timer(LOOK_EVERY_S, look, immediate=False)
@@ -51,7 +54,8 @@ async def _show_all(viewer: Viewer) -> None:
 
 async def _show_new(viewer: Viewer) -> None:
     page_head("New sensor")
-    Words("p", "A template says how far what happened lies from the report, in seconds: before it is negative.")
+    Words("p", "Sensors of one area may see the same event. A stream is one kind of report, such as noise.")
+    Words("p", "A template says how many seconds what happened lies from the report: a time before it is negative.")
 
     async def saved(id_: str) -> None:
         ui.navigate.to(address_of(id_))

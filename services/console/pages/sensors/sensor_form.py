@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
+from services.console.pages.sensors.template_field import template_field, usual_form
 from services.console.pages.shell import Words, button, change_button, choice, number_field, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import Change, RestError, path_of
-
-FORMS = {
-    "uniform": "every time between is equally likely",
-    "normal": "a Gaussian error",
-    "latency": "it reports late",
-    "point": "it is exact",
-    "other": "as JSON, or the id of a template",
-}
-_USUAL: dict[str, Any] = {
-    "uniform": {"uniform": [-1, 1]},
-    "normal": {"normal": {"sigma_s": 0.5}},
-    "latency": {"latency": [[0, 2, 0.9], [2, 5, 0.1]]},
-    "point": {"point": True},
-    "other": {"edges_s": [-2, 0], "mass": [1]},
-}
-
-UNFIT = 422
+from services.console.rest.services import UNFIT, Change, RestError, path_of
 
 
 class SensorForm:
@@ -83,14 +66,11 @@ class SensorForm:
             number_field("Tell somebody after a silence of, s", every_s, self._put_every)
 
     def _stream(self, stream: str, template: Any) -> None:
-        kind = next((name for name in FORMS if isinstance(template, dict) and name in template), "other")
         with ui.element("div").classes("query-edge stack"):
             with ui.element("div").classes("row spread"):
                 Words("strong", stream)
-                choice(f"Template of {stream}", FORMS, kind, partial(self._take_form, stream))
                 button("✕", partial(self._drop_stream, stream), label=f"No longer reports {stream}")
-            text = template if isinstance(template, str) else json.dumps(template)
-            text_field("in seconds from the report", text, partial(self._take_template, stream), most=4000)
+            template_field(f"Template of {stream}", template, partial(self._document["streams"].__setitem__, stream))
 
     def _foot(self) -> None:
         row = ui.element("div").classes("row")
@@ -116,23 +96,12 @@ class SensorForm:
 
     def _add_stream(self, stream: str) -> None:
         if stream:
-            self._document["streams"][stream] = dict(_USUAL["uniform"])
+            self._document["streams"][stream] = usual_form("uniform")
             self._draw_streams()
 
     def _drop_stream(self, stream: str) -> None:
         del self._document["streams"][stream]
         self._draw_streams()
-
-    def _take_form(self, stream: str, form: str) -> None:
-        self._document["streams"][stream] = json.loads(json.dumps(_USUAL[form]))
-        self._draw_streams()
-
-    def _take_template(self, stream: str, text: str) -> None:
-        """Take over a template as JSON; what is none is an id, or what ingest refuses with a sentence."""
-        try:
-            self._document["streams"][stream] = json.loads(text)
-        except ValueError:
-            self._document["streams"][stream] = text.strip()
 
     @property
     def _path(self) -> str:
@@ -149,6 +118,10 @@ class SensorForm:
         """Return the request that saves the sensor; a `RestError` says what it lacks."""
         if not self._id:
             raise RestError("Give the sensor a name.", UNFIT)
+        if not self._document.get("area"):
+            raise RestError("Give the sensor an area: sensors of one area may see the same event.", UNFIT)
+        if not self._document["streams"]:
+            raise RestError("Choose at “Reports” a stream that the sensor reports.", UNFIT)
         return Change("PUT", "ingest", self._path, self._body(), self._seen, self._why)
 
     async def _saved(self, _answer: Any) -> None:

@@ -14,6 +14,7 @@ from services.console.pages.sensors.heard import heard_of, show_heard
 from services.console.pages.sensors.learnt import show_proposals
 from services.console.pages.sensors.sensor_form import SensorForm
 from services.console.pages.sensors.sensor_table import address_of
+from services.console.pages.sensors.template_table import find_named, show_followed
 from services.console.pages.shell import Words, button, change_button, page_head, text_field
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
@@ -42,6 +43,7 @@ class SensorView:
         with ui.element("section").classes("card stack").props('aria-label="What it is"'):
             self._particulars()
         templates = await self._viewer.templates.find(self._viewer.rest, map(str, sensor.streams.values()))
+        named = await find_named(self._viewer, sensor)
         for stream, id_ in sensor.streams.items():
             with ui.element("section").classes("card stack") as box:
                 box.props["aria-label"] = f"Stream {stream}"
@@ -53,6 +55,8 @@ class SensorView:
                         draw_template(template.edges_s, template.mass, said)
                         with ui.element("div").classes("stack"):
                             Words("p", said)
+                            if stream in named:
+                                show_followed(named[stream])
                             Words("p", f"Template {id_}").classes("soft small")
                     self._heard[stream] = ui.element("div").classes("row template-row")
         self._say_heard()
@@ -98,7 +102,7 @@ class SensorView:
         document: dict[str, Any] = {
             "id": sensor.id,
             "area": sensor.area,
-            "streams": dict(sensor.streams),
+            "streams": {**sensor.streams, **sensor.templates},  # so that what it follows by name it goes on to follow
             "model": sensor.model,
             "place": None if sensor.place is None else {k: v for k, v in sensor.place.items() if v is not None},
             "labels": dict(sensor.labels),
@@ -109,11 +113,12 @@ class SensorView:
             SensorForm(self._viewer, document, sensor.version, self._streams, self._saved)
             with ui.element("div").classes("row"):
                 button("Remove this sensor", self._ask_removal)
-            self._confirm = ui.element("div").classes("row")
+            self._confirm = ui.element("div").classes("row").props('role=group aria-label="Removal"')
             self._refused = Words("p", "").classes("field-fault").props("role=alert")
 
     def _ask_removal(self) -> None:
         self._confirm.clear()
+        self._why = ""  # as the field, which is drawn anew
         with self._confirm:
             Words("span", "What it reports from then on is refused.")
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))

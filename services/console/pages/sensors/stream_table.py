@@ -8,12 +8,14 @@ from typing import Any
 
 from nicegui import ui
 
+from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
-from services.console.pages.shell import Words, button, copy_button, text_field
+from services.console.pages.sensors.row_dialogue import RowDialogue
+from services.console.pages.shell import Words, button, text_field
 from services.console.pages.time_words import duration
 from services.console.pages.viewer import Viewer
 from services.console.rest.sensor_answers import StreamAnswer, StreamListAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import UNFIT, Change, RestError, path_of
 
 FIELDS = {"max_delay_s": "May come late by, s", "longest_template_s": "Longest template, s"}
 NEW = StreamAnswer(name="", max_delay_s=120.0, longest_template_s=300.0)
@@ -24,14 +26,13 @@ class StreamTable:
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
-        self._known = set[str]()
         self._shown: list[StreamAnswer] | None = None
-        self._is_open = False
+        self._dialogue = RowDialogue(viewer, self.load)
         self._box = ui.element("section").classes("card stack").props('aria-label="Streams"')
 
     async def look(self) -> None:
         """Ask again, unless somebody fills in a form of it."""
-        if not self._is_open:
+        if not self._dialogue.is_open:
             await self.load()
 
     async def load(self) -> None:
@@ -45,11 +46,13 @@ class StreamTable:
             self._draw(streams)
 
     def _draw(self, streams: Sequence[StreamAnswer]) -> None:
-        self._is_open = False
-        self._known = {each.name for each in streams}
+        self._dialogue.forget()
         self._box.clear()
         with self._box:
             Words("h2", "Streams")
+            Words(
+                "p", "A stream is one kind of report, such as noise. The form of a sensor says which ones it reports."
+            )
             with plain_table(("Stream", "May come late by", "Longest template", "Used by", "Do")):
                 for each in streams:
                     self._row(each)
@@ -62,52 +65,34 @@ class StreamTable:
             Words("td", stream.name)
             for seconds in (stream.max_delay_s, stream.longest_template_s):
                 Words("td", duration(seconds)).classes("number").props["title"] = f"{seconds:g} s"
-            users = f"{stream.sensors} sensors" + (f", queries {', '.join(stream.queries)}" if stream.queries else "")
+            users = counted(stream.sensors, "sensor") + (
+                f", queries {', '.join(stream.queries)}" if stream.queries else ""
+            )
             Words("td", users)
             with ui.element("td"):
-                if self._viewer.may("admin"):
-                    with ui.element("div").classes("row"):
-                        button("Change", lambda: self._edit(stream, place), label=stream.name)
-                        button("Remove", lambda: self._send("DELETE", stream, {}, place), label=stream.name)
-                place = ui.element("div").classes("stack")
+                edit = partial(self._edit, stream)
+                self._dialogue.offer_acts(stream.name, edit, _path(stream.name), stream.version)
 
     def _edit(self, stream: StreamAnswer, place: ui.element) -> None:
         body: dict[str, Any] = {name: getattr(stream, name) for name in FIELDS}
-        named = {"name": stream.name}
-        self._close(place)
-        self._is_open = True
-        with place, ui.element("div").classes("row"):
+        said = {"name": stream.name, "why": ""}
+        seen = {"If-Match": f'"{stream.version}"'} if stream.name else {"If-None-Match": "*"}
+
+        def change() -> Change:
+            if not said["name"].strip():
+                raise RestError("Give the stream a name.", UNFIT)
+            return Change("PUT", "ingest", _path(said["name"].strip()), body, seen, said["why"])
+
+        with self._dialogue.open(place), ui.element("div").classes("row"):
             if not stream.name:
-                text_field("Name", "", partial(named.__setitem__, "name"))
+                text_field("Name", "", partial(said.__setitem__, "name"))
             for name, words in FIELDS.items():
                 text_field(words, f"{body[name]:g}", partial(_put, body, name))
-
-            async def save() -> None:
-                await self._send("PUT", StreamAnswer(name=named["name"].strip(), version=stream.version), body, place)
-
-            button("Save", save, kind="strong")
-            button("Leave it", lambda: self._close(place))
-            copy_button(lambda: self._viewer.rest.curl("PUT", "ingest", _path(named["name"]), body=body))
-
-    def _close(self, place: ui.element) -> None:
-        place.clear()
-        self._is_open = False
-
-    async def _send(self, method: str, stream: StreamAnswer, body: dict[str, Any], place: ui.element) -> None:
-        is_new = method == "PUT" and stream.name not in self._known
-        seen = {"If-None-Match": "*"} if is_new else {"If-Match": f'"{stream.version}"'}
-        try:
-            await self._viewer.rest.send(method, "ingest", _path(stream.name), body or None, seen)
-        except RestError as error:
-            with place:
-                Words("p", str(error)).classes("field-fault").props("role=alert")
-        else:
-            self._close(place)
-            await self.load()
+            self._dialogue.offer("Save", change, said)
 
 
 def _path(name: str) -> str:
-    return path_of("v1", "streams", name or "new")
+    return path_of("v1", "streams", name)
 
 
 def _put(body: dict[str, Any], name: str, text: str) -> None:

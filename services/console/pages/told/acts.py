@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nicegui import ui
 
-from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.common.instants import system_clock_us
+from services.console.pages.shell import Words, button, change_button, choice, text_field
 from services.console.pages.told.deliveries import CHANGES
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import AlertAnswer, PageAnswer, TransitionAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 SILENCES_S = {"3600": "an hour", "28800": "8 hours", "86400": "a day", "604800": "a week"}
 
@@ -68,26 +68,22 @@ class ActPanel:
             text_field("Why", "", lambda value: said.update(why=value))
 
             def body() -> dict[str, Any]:
-                until_us = time.time_ns() // 1000 + int(said["for_s"]) * 1_000_000
+                until_us = system_clock_us() + int(said["for_s"]) * 1_000_000
                 return {"matchers": matchers, "until": until_us, "by": said["by"], "why": said["why"]}
 
             self._send("Silence it", "/v1/silences", body)
 
     def _send(self, words: str, path: str, body: Callable[[], dict[str, Any]]) -> None:
-        async def send() -> None:
-            try:
-                await self._viewer.rest.send("POST", "alerting", path, body())
-            except RestError as error:
-                fault.set_text(str(error))
-                return
+        async def done(_answer: Any) -> None:
             self.close()
             await self._when_done()
 
-        with ui.element("div").classes("row"):
-            button(words, send, kind="strong")
+        row, refused = ui.element("div").classes("row"), Words("p", "").props("role=alert")
+        with row:
+            change_button(
+                self._viewer, words, lambda: Change("POST", "alerting", path, body()), done, refused, kind="strong"
+            )
             button("Leave it", self.close)
-            copy_button(lambda: self._viewer.rest.curl("POST", "alerting", path, body=body()))
-        fault = Words("p", "").props("role=alert")
 
     async def _history(self, alert: AlertAnswer, place: ui.element) -> None:
         path = path_of("v1", "alerts", alert.id, "history")
@@ -99,8 +95,9 @@ class ActPanel:
             else:
                 with ui.element("ol").props("reversed"):
                     for each in steps.items:
-                        at, change = self._viewer.times.instant(each.changed_at_us), each.change
-                        Words("li", f"{at} {CHANGES.get(change, change)}")
+                        at, times = each.changed_at_us, self._viewer.times
+                        said = Words("li", f"{times.instant(at)} {CHANGES.get(each.change, each.change)}")
+                        said.props["title"] = times.exact(at)
             button("Close", self.close)
 
     @property

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from nicegui import ui
 
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
-from services.console.pages.shell import Words, button, choice, copy_button
+from services.console.pages.shell import Words, button, change_button, choice
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import AlertAnswer, DeliveryAnswer, PageAnswer
-from services.console.rest.services import Parameters, RestError, path_of
+from services.console.rest.services import Change, Parameters, RestError, path_of
 
 SHOWN = 50
 STATES = {"": "all", "waiting": "waiting", "dead": "given up", "delivered": "delivered"}
@@ -87,17 +88,10 @@ class DeliveryTable:
                     self._offer_again(delivery)
 
     def _offer_again(self, delivery: DeliveryAnswer) -> None:
-        path = f"{self._path}{path_of(delivery.key, 'resend')}"
+        resending = Change("POST", "alerting", f"{self._path}{path_of(delivery.key, 'resend')}")
 
-        async def again() -> None:
-            try:
-                await self._viewer.rest.send("POST", "alerting", path)
-            except RestError as error:
-                self._fault.set_text(str(error))
-            else:
-                self._fault.set_text("")
-                await self.load()
+        async def done(_answer: Any) -> None:
+            await self.load()
 
         with ui.element("div").classes("row"):
-            button("Send again", again, label=delivery.change)
-            copy_button(lambda: self._viewer.rest.curl("POST", "alerting", path))
+            change_button(self._viewer, "Send again", lambda: resending, done, self._fault, label=delivery.change)

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from nicegui import ui
 
 from services.console.pages.plain_table import plain_table
-from services.console.pages.shell import ConsolePage, Words, button, choice, empty_state, page_head
+from services.console.pages.shell import (
+    ConsolePage,
+    Words,
+    button,
+    change_button,
+    choice,
+    empty_state,
+    figure,
+    page_head,
+)
 from services.console.pages.told.acts import ActPanel
 from services.console.pages.told.receivers import ReceiverTable
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import AlertAnswer, PageAnswer, SilenceAnswer, SilenceListAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, Parameters, RestError, path_of
 
 LOOK_EVERY_S = 3.0
-SHOWN = 100
+SHOWN_AT_ONCE, SHOWN_MOST = 100, 1000
 STATES = {"active": "not over", "firing": "firing", "acknowledged": "taken over", "resolved": "over", "all": "all"}
+_STATES_OF: dict[str, tuple[str, ...]] = {
+    "active": ("firing", "acknowledged"),
+    "all": ("firing", "acknowledged", "resolved"),
+}
 _STATE_WORDS = {"firing": "Firing", "acknowledged": "Taken over", "resolved": "Over"}
 _WITHHELD = {"silence": "silenced", "max_per_hour": "nobody was told: too many in this hour"}
 
@@ -27,6 +41,7 @@ class AlertList:
     def __init__(self, viewer: Viewer) -> None:
         self._viewer, self._state = viewer, "active"
         self._shown: list[AlertAnswer] | None = None
+        self._most = SHOWN_AT_ONCE
         self._acts = ActPanel(viewer, self.load)
         with page_head("Alerts"):
             choice("Show", STATES, self._state, self._choose)
@@ -43,34 +58,50 @@ class AlertList:
         self._fault.set_text("")
         if alerts != self._shown and not self._acts.is_open:
             self._shown = alerts
-            self._draw(alerts)
+            self._draw(alerts[: self._most], has_more=len(alerts) > self._most)
 
     async def _read(self) -> list[AlertAnswer]:
-        states = {"active": ("firing", "acknowledged"), "all": (None,)}.get(self._state, (self._state,))
+        """Return those of the chosen states, one more than is shown if there are more."""
         found: list[AlertAnswer] = []
-        for state in states:
-            asked = {"state": state, "limit": SHOWN}
-            found += (await self._viewer.rest.get(PageAnswer[AlertAnswer], "alerting", "/v1/alerts", asked)).items
+        for state in _STATES_OF.get(self._state, (self._state,)):
+            cursor: str | None = None
+            while (left := self._most + 1 - len(found)) > 0:
+                asked: Parameters = {"state": state, "limit": min(left, SHOWN_MOST), "cursor": cursor}
+                page = await self._viewer.rest.get(PageAnswer[AlertAnswer], "alerting", "/v1/alerts", asked)
+                found += page.items
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
         return found
 
+    async def _show_more(self) -> None:
+        self._most, self._shown = self._most + SHOWN_AT_ONCE, None
+        await self.load()
+
     async def _choose(self, state: str) -> None:
-        self._state, self._shown = state, None
+        self._state, self._shown, self._most = state, None, SHOWN_AT_ONCE
         self._acts.close()
         await self.load()
 
-    def _draw(self, alerts: Sequence[AlertAnswer]) -> None:
+    def _draw(self, alerts: Sequence[AlertAnswer], *, has_more: bool) -> None:
         self._box.clear()
         with self._box:
             if not alerts:
                 with empty_state("Nothing to tell"):
-                    Words("p", "No alert is in this state. A query with an alert rule makes them, and so does a fault.")
+                    Words("p", "No alert is in this state. The system's faults make alerts, and so do queries.")
+                    Words("p", "A query makes them if its form says so at “Tell somebody”.")
                 return
             with plain_table(("What", "How bad", "Since", "State", "Do")):
                 for each in alerts:
                     self._row(each)
+            if has_more and len(alerts) < SHOWN_MOST:
+                button("Show more", self._show_more)
+            elif has_more:
+                Words("p", f"There are more than {SHOWN_MOST:,}: GET /v1/alerts lists all.").classes("soft small")
 
     def _row(self, alert: AlertAnswer) -> None:
-        with ui.element("tr"):
+        with ui.element("tr") as row:
+            row.props["data-key"] = alert.id  # titles are alike
             with ui.element("td"):
                 Words("strong", alert.title)
                 if alert.text:
@@ -123,23 +154,23 @@ class SilenceTable:
                 for each in silences:
                     with ui.element("tr"):
                         Words("td", ", ".join(f"{name} {glob}" for name, glob in sorted(each.matchers.items())))
-                        Words("td", f"until {self._viewer.times.instant(each.until_us)}")
+                        times = self._viewer.times
+                        figure(f"until {times.instant(each.until_us)}", times.exact(each.until_us), "td")
                         Words("td", f"{each.by}: {each.why}")
                         with ui.element("td"):
                             self._offer_end(each)
 
     def _offer_end(self, silence: SilenceAnswer) -> None:
-        async def end() -> None:
-            try:
-                await self._viewer.rest.send("DELETE", "alerting", path_of("v1", "silences", silence.id))
-            except RestError as error:
-                said.set_text(str(error))
-            else:
-                await self.load()
+        end = Change("DELETE", "alerting", path_of("v1", "silences", silence.id))
 
+        async def done(_answer: Any) -> None:
+            await self.load()
+
+        row, refused = ui.element("div").classes("row"), Words("span", "").props("role=status")
         if self._viewer.may("alerts"):
-            button("End it", end, label=f"end the silence of {silence.by}")
-        said = Words("span", "").props("role=status")
+            with row:
+                words = f"end the silence of {silence.by}"
+                change_button(self._viewer, "End it", lambda: end, done, refused, label=words)
 
 
 async def show_alerts(viewer: Viewer) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from nicegui import ui
 
-from services.console.pages.shell import Words, button, choice, copy_button, text_field
+from services.console.pages.shell import Words, button, change_button, choice, copy_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import ReceiverAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import UNFIT, Change, RestError, path_of
 
 WAYS = {"webhook": "a webhook", "alertmanager": "a Prometheus Alertmanager", "people": "people, through Apprise"}
 HEARS = {"yes": "alerts and system faults", "no": "alerts only"}
@@ -50,12 +50,12 @@ class ReceiverForm:
             choice("It hears of", HEARS, "yes" if self._system else "no", self._take_hearing)
         self._particulars = ui.element("div").classes("stack")
         self._draw_particulars()
-        with ui.element("div").classes("row"):
+        row = ui.element("div").classes("row")
+        refused = Words("p", "").classes("field-fault").props("role=alert")
+        with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            button("Save", self._save, kind="strong")
+            change_button(self._viewer, "Save", self._change, self._saved, refused, kind="strong")
             button("Leave it", self._close)
-            copy_button(lambda: self._viewer.rest.curl("PUT", "alerting", self._path, body=self._body))
-        self._refused = Words("p", "").classes("field-fault").props("role=alert")
 
     def _draw_particulars(self) -> None:
         """Draw what this way needs."""
@@ -100,21 +100,15 @@ class ReceiverForm:
         self._draw_particulars()
 
     @property
-    def _path(self) -> str:
-        return path_of("v1", "receivers", self._id or "new")
-
-    @property
     def _body(self) -> dict[str, Any]:
         return {self._way: {name: each for name, each in self._fields.items() if each}, "system": self._system}
 
-    async def _save(self) -> None:
+    def _change(self) -> Change:
+        """Return the request that saves the receiver; a `RestError` says what it lacks."""
         if not self._id:
-            self._refused.set_text("Give the receiver a name.")
-            return
-        try:
-            await self._viewer.rest.send("PUT", "alerting", self._path, self._body, why=self._why.strip())
-        except RestError as error:
-            self._refused.set_text(str(error))
-        else:
-            self._close()
-            await self._when_saved()
+            raise RestError("Give the receiver a name.", UNFIT)
+        return Change("PUT", "alerting", path_of("v1", "receivers", self._id), self._body, why=self._why)
+
+    async def _saved(self, _answer: Any) -> None:
+        self._close()
+        await self._when_saved()

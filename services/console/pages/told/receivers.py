@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from nicegui import ui
 
 from services.console.pages.plain_table import plain_table
-from services.console.pages.shell import Words, button, copy_button, text_field
+from services.console.pages.shell import Words, button, change_button, text_field
 from services.console.pages.told.deliveries import DeliveryTable
 from services.console.pages.told.receiver_form import ReceiverForm
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import ReceiverAnswer, ReceiverListAnswer
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import Change, RestError, path_of
 
 
 class ReceiverTable:
@@ -78,25 +79,23 @@ class ReceiverTable:
         return f"{receiver.waiting} since {self._viewer.times.instant(receiver.waiting_since_us)}"
 
     def _offer(self, receiver: ReceiverAnswer) -> None:
-        with ui.element("div").classes("row"):
-            if self._viewer.may("admin"):
-                button("Send a test", lambda: self._test(receiver, said), label=receiver.id)
-            button("Deliveries", partial(self._open_deliveries, receiver), label=receiver.id)
-            if self._viewer.may("admin") and not receiver.declared:
-                button("Change", partial(self._open_form, receiver), label=receiver.id)
-                button("Remove", partial(self._ask_removal, receiver), label=receiver.id)
+        row = ui.element("div").classes("row")
         if receiver.declared:
             Words("p", "It stands in the file of receivers: change it there.").classes("soft small")
         said = Words("span", "").props("role=status")
 
-    async def _test(self, receiver: ReceiverAnswer, said: Words) -> None:
-        said.set_text("is sent")
-        try:
-            await self._viewer.rest.send("POST", "alerting", path_of("v1", "receivers", receiver.id, "test"))
-        except RestError as error:
-            said.set_text(str(error))
-        else:
+        async def taken(_answer: Any) -> None:
             said.set_text("It was taken.")
+
+        with row:
+            if self._viewer.may("admin"):
+                test = Change("POST", "alerting", path_of("v1", "receivers", receiver.id, "test"))
+                words, meanwhile = "Send a test", "It is being sent."
+                change_button(self._viewer, words, lambda: test, taken, said, label=receiver.id, meanwhile=meanwhile)
+            button("Deliveries", partial(self._open_deliveries, receiver), label=receiver.id)
+            if self._viewer.may("admin") and not receiver.declared:
+                button("Change", partial(self._open_form, receiver), label=receiver.id)
+                button("Remove", partial(self._ask_removal, receiver), label=receiver.id)
 
     def _close(self) -> None:
         self._deliveries = None
@@ -117,20 +116,18 @@ class ReceiverTable:
         self._close()
         path, why = path_of("v1", "receivers", receiver.id), {"": ""}
 
-        async def remove() -> None:
-            try:
-                await self._viewer.rest.send("DELETE", "alerting", path, why=why[""].strip())
-            except RestError as error:
-                refused.set_text(str(error))
-            else:
-                self._close()
-                await self.load()
+        def removal() -> Change:
+            return Change("DELETE", "alerting", path, why=why[""])
+
+        async def done(_answer: Any) -> None:
+            self._close()
+            await self.load()
 
         with self._panel:
             Words("p", f"{receiver.id} is told nothing more, and what waits for it is given up.")
-            with ui.element("div").classes("row"):
-                text_field("Why (for the audit trail)", "", lambda text: why.update({"": text}))
-                button("Remove it for good", remove, kind="strong")
-                button("Leave it", self._close)
-                copy_button(lambda: self._viewer.rest.curl("DELETE", "alerting", path))
+            row = ui.element("div").classes("row")
             refused = Words("p", "").classes("field-fault").props("role=alert")
+            with row:
+                text_field("Why (for the audit trail)", "", lambda text: why.update({"": text}))
+                change_button(self._viewer, "Remove it for good", removal, done, refused, kind="strong")
+                button("Leave it", self._close)

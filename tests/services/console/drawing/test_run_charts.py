@@ -14,6 +14,7 @@ def test_counts_that_differ_much_are_drawn_by_their_logarithms_without_zeros() -
         "episodes": [(0.1, 3), (0.5, 1)],
     }
     assert options["series"][0]["markLine"]["data"] == [{"xAxis": 0.5}]
+    assert {each["step"] for each in options["series"]} == {"start"}
 
 
 def test_counts_that_are_alike_are_drawn_as_they_are() -> None:

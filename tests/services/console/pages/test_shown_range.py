@@ -23,7 +23,7 @@ def read(address: str) -> ShownRange:
     query=NAMES,
     sensor=NAMES,
     order=st.sampled_from(["name", "place"]),
-    chosen=st.none() | st.tuples(st.sampled_from(["match", "episode", "alert"]), NAMES.filter(bool)),
+    chosen=st.none() | st.tuples(st.sampled_from(["match", "episode", "alert", "detection"]), NAMES.filter(bool)),
 )
 def test_an_address_leads_back(
     times: tuple[int, int], area: str, query: str, sensor: str, order: str, chosen: tuple[str, str] | None

@@ -56,7 +56,7 @@ def watched(components: Components, look: Callable[[LineWatches], Coroutine[Any,
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.005)
 

@@ -66,7 +66,7 @@ def feeds(stream: Callable[[str | None], AsyncIterator[bytes]], asked: list[str 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - it is not ours to set an event
             await asyncio.sleep(0.005)
 

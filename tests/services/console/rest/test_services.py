@@ -77,6 +77,37 @@ def test_nobody_and_somebody_slow_are_told_apart() -> None:
     assert str(fault(sleep, answer_timeout_s=0.05)) == "alerting does not answer (it took too long)"
 
 
+def test_a_page_that_looks_while_the_console_stops_is_told_so() -> None:
+    async def look() -> None:
+        asks = rest(lambda _: httpx.Response(200, json={}))
+        await asks.services.close()
+        with pytest.raises(RestError, match="the console is being stopped"):
+            await asks.text("ingest", "/readyz")
+
+    asyncio.run(look())
+
+
+def test_a_page_that_goes_away_asks_no_further_however_far_its_answer_has_come() -> None:
+    async def look(steps: int) -> None:
+        came = asyncio.Event()
+
+        async def answer(_request: httpx.Request) -> httpx.Response:
+            await came.wait()
+            return httpx.Response(200, text="ready")
+
+        page = asyncio.create_task(rest(answer).text("ingest", "/readyz"))
+        await asyncio.sleep(0.01)
+        came.set()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        was_there = page.cancel()
+        await asyncio.wait([page])
+        assert page.cancelled() is was_there, f"{steps} steps after the answer came"
+
+    for steps in range(30):
+        asyncio.run(look(steps))
+
+
 def test_an_answer_beyond_the_bound_is_an_error() -> None:
     error = fault(lambda _: httpx.Response(200, content=b" " * 2**17), answer_max_bytes=2**16)
     assert "longer than 65536 bytes" in str(error)

@@ -48,7 +48,7 @@ class JoinForm:
                 choice("Windows are between", SHAPES, str(document.get("form", "")), self._reshape)
             fields.one_of("Members come from", SENSORS, "different", "sensors")
         with ui.element("div").classes("row"):
-            fields.number("All together at least", "joint_threshold")
+            fields.number("Probability of all together at least", "joint_threshold")
             if len(document["from"]) > 2:
                 self._enough()
         with ui.element("div").classes("row"):

@@ -7,7 +7,7 @@ import pytest
 
 from deploy.local.machine import ROOT
 from services.console.pages.health.faults import STATIONS, Fault, faults_of
-from services.console.pages.health.stations import BESIDE, LINE, quantile
+from services.console.pages.health.stations import BESIDE, LINE, quantile, quiet_s
 from services.console.rest.answers import AlertAnswer
 from services.console.rest.component_readings import ComponentReading, ComponentTrend, Samples
 from services.console.rest.line_watch import WANTED, LineReading
@@ -201,3 +201,29 @@ def test_a_quantile_lies_within_its_bucket() -> None:
 def test_stations_are_in_the_order_of_the_line() -> None:
     assert tuple(kind.station for kind in (*LINE, *BESIDE)) == STATIONS
     assert Fault("people", "", "").page.startswith("docs/")
+
+
+def posts(*looks: tuple[float, int]) -> LineReading:
+    """Return a line of which ingest was looked at so: seconds, and how many posts had come."""
+    made = [
+        ComponentReading(at_s, is_ready=True, samples=samples({"coincide_ingest_posts_total": count}))
+        for at_s, count in looks
+    ]
+    return LineReading({"ingest": ComponentTrend(made)})
+
+
+@pytest.mark.parametrize(
+    ("line", "lasts_s", "shown"),
+    [
+        (posts((0, 5)), None, ("unknown", "is being looked at")),
+        (posts((0, 5), (2, 5)), None, ("unknown", "is being looked at")),
+        (posts((0, 5), (2, 6)), None, ("well", "posts arrive")),
+        (posts((0, 5), (120, 5)), 120, ("unknown", "nobody has posted for 2 min")),
+    ],
+)
+def test_only_who_has_looked_for_long_says_that_nobody_posts(
+    line: LineReading, lasts_s: float | None, shown: tuple[str, str]
+) -> None:
+    [gateways] = [each for each in LINE if each.station == "gateways"]
+    view = gateways.view(line, [])
+    assert (quiet_s(line), (view.state, view.why)) == (lasts_s, shown)

@@ -11,7 +11,7 @@ from services.console.pages.now import demo
 
 
 def test_it_declares_what_the_configuration_declares() -> None:
-    bodies = {step.path: step.body for step in demo.steps()}
+    bodies = {step.change.path: step.change.body for step in demo.steps()}
     streams = yaml.safe_load((ROOT / "config/streams.yaml").read_text())["streams"]
     assert bodies["/v1/streams/neutrino"] == streams["neutrino"]
     declared = yaml.safe_load((ROOT / "config/sensors.yaml").read_text())
@@ -29,4 +29,4 @@ def test_it_declares_what_the_configuration_declares() -> None:
 def test_it_posts_what_the_three_gateways_post() -> None:
     *_, detections = demo.steps()
     posted = [json.loads(line) for body in posts().values() for line in body.splitlines()]
-    assert detections.body == posted
+    assert detections.change.body == posted

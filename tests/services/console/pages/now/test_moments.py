@@ -1,9 +1,11 @@
 """What happened last in each area, in a sentence."""
 
+from dataclasses import replace
 from typing import Any
 
 from services.console.pages.now.moments import last_moments
-from services.console.pages.now.newest import OF_ONE_QUERY, newest_of
+from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of
+from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer, MemberAnswer
 
@@ -65,3 +67,20 @@ def test_of_a_query_without_episodes_only_the_most_probable_are_listed() -> None
     listed = newest_of([*matches, episode(), match("of-episode", query="coalesced")], {"coalesced"})
     assert [each.id for each in listed] == ["m8", "m7", "m6", "e"]
     assert OF_ONE_QUERY == 3
+
+
+def test_the_table_lists_what_lies_in_the_view() -> None:
+    happened, view = match("m", at_us=AT_US), ShownRange(AT_US - 100, AT_US + 100, follows=False)
+    begin_us, end_us = happened.earliest_us, happened.latest_us
+
+    def lies(from_us: int, to_us: int, **filters: Any) -> bool:
+        return lies_in(happened, from_us, to_us, replace(view, **filters))
+
+    assert lies(begin_us - 100, begin_us + 100)
+    assert lies(end_us - 100, end_us + 100)
+    assert not lies(end_us + 1, end_us + 100)
+    assert not lies(begin_us - 100, begin_us - 1)
+    assert lies(begin_us - 100, begin_us - 1, follows=True)
+    assert not lies(begin_us, end_us, area="elsewhere")
+    assert not lies(begin_us, end_us, query="another")
+    assert lies(begin_us, end_us, area=happened.area, query=happened.query)

@@ -1,0 +1,79 @@
+"""The console of the demo with its archive, with Kafka and Spark: what a threshold would give, and what was found."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from deploy.local.demo import applied_query, post_all, wait_for_matches
+from deploy.local.layout import Layout
+from deploy.local.machine import wait_until
+from deploy.local.sn1987a import TWO_OF_THREE, expected_matches, posts
+from deploy.local.system import System
+from tests.console.conftest import shoot
+from tests.integration.service_process import metric
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
+OpenPage = Callable[..., Page]
+FROM, TO = "1987-02-23T07:30:00Z", "1987-02-23T07:40:00Z"
+
+
+@pytest.fixture(scope="module")
+def remembering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """A system with an archive, on which the detections of 1987 were posted and matched."""
+    folder = tmp_path_factory.mktemp("remembering")
+    own = {"COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"', "COINCIDE_ARCHIVE_INTERVAL_S": "1"}
+    system = System(Layout.isolated(folder / "running", own))
+    system.up()
+    try:
+        query = applied_query(system, TWO_OF_THREE)
+        post_all(system)
+        wait_for_matches(system, TWO_OF_THREE, expected_matches(query))
+        posted = sum(len(body.splitlines()) for body in posts().values())
+        assert wait_until(
+            lambda: (metric(system.layout.url("archive"), "coincide_archive_rows_total") or 0) >= posted, 60
+        )
+        yield system
+    finally:
+        system.down()
+
+
+def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, remembering: System) -> None:
+    page = open_page(f"/queries?query={TWO_OF_THREE}", url=remembering.layout.url("console"))
+    card = page.get_by_label("Threshold").first
+    card.get_by_label("Over").select_option("other")
+    card.get_by_label("From (RFC 3339)").fill(FROM)
+    card.get_by_label("To (RFC 3339)").fill(TO)
+    card.get_by_role("button", name="Look").click()
+    slider = card.locator("input[type=range]")
+    expect(slider).to_be_visible(timeout=60_000)
+    asked: dict[str, str | float] = {"from": FROM, "to": TO, "min_threshold": 0.02}
+    run = remembering.alerting.get(f"/v1/queries/{TWO_OF_THREE}/what-if", params=asked).json()
+    assert run["state"] == "done"  # the very run that the page asked for
+    counts = {each["threshold"]: each["matches"] for each in run["curve"]}
+    higher = counts[min(each for each in counts if each >= 0.1)]
+    assert counts[0.02] >= counts[0.04] > higher > 0
+    for threshold, count in ((0.02, counts[0.02]), (0.1, higher)):
+        slider.fill(f"{threshold}")
+        said = f"At {threshold:.2f}: {count:,} matches in 10 min instead of {counts[0.04]:,}"
+        expect(card.locator(".slider-sentence")).to_contain_text(said)
+    expect(card).to_contain_text("These would go", timeout=60_000)
+    shoot(page, "demo-slider")
+
+
+def test_a_run_over_1987_found_what_was_live(open_page: OpenPage, remembering: System) -> None:
+    page = open_page("/history", url=remembering.layout.url("console"))
+    form = page.get_by_label("Ask for a run")
+    form.evaluate("(form) => { form.open = true; }")
+    form.get_by_label("Query").select_option(TWO_OF_THREE)
+    form.get_by_label("Range").select_option("")
+    form.get_by_label("From (Europe/Rome)").fill("1987-02-23T08:00:00")
+    form.get_by_label("To (Europe/Rome)").fill("1987-02-23T09:00:00")
+    form.get_by_role("button", name="Ask", exact=True).click()
+    chosen = page.get_by_label("The chosen run")
+    expect(chosen).to_contain_text("It is done. It found", timeout=60_000)
+    page.get_by_label("This run with").select_option("live")
+    said = page.get_by_label("Compare").get_by_role("status")
+    expect(said).to_contain_text(re.compile(r"0 added, 0 gone, 0 changed, [1-9]\d* same"))
+    shoot(page, "demo-history")
