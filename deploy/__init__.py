@@ -1,1 +1,1 @@
-"""Starts Coincide: container images, monitoring, and the whole system on one machine without containers."""
+"""Starts Coincide: images, units of systemd, monitoring, and the whole system on one machine without either."""

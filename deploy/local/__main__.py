@@ -1,22 +1,52 @@
-"""``python -m deploy.local up|down|status|logs|demo|monitor``: what the Makefile's targets of these names run."""
+"""``python -m deploy.local up|down|backup|...``: what the Makefile's targets of these names run."""
 
 import argparse
 import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
+from deploy.local.backup import back_up, open_backup, put_back, put_configuration_back
 from deploy.local.demo import run_demo
 from deploy.local.layout import Layout
 from deploy.local.machine import RUNTIME, LocalError, exit_with
 from deploy.local.monitor import run_monitor
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, Report, System
+from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
 from services.common.settings import CONFIG_VARIABLE
+
+POLL_S = 0.5
+CAUGHT_UP = 0.99  # some always wait where detections come all the time
+
+
+def rebuilt_shares(waiting: Callable[[], int | None]) -> Iterator[float]:
+    """Yield which share of the records that waited has been read, until all are but what comes all the time."""
+    most = 0
+    while True:
+        left = waiting()
+        if left is not None:
+            most = max(most, left)
+            if left <= (1 - CAUGHT_UP) * most:
+                yield 1.0
+                return
+            yield 1 - left / most
+        time.sleep(POLL_S)
 
 
 @contextmanager
@@ -56,6 +86,12 @@ def _down(system: System) -> None:
     print("The system is down.")
 
 
+def _stop(system: System) -> None:
+    names = os.environ.get("NAMES", "").split()
+    system.stop(names)
+    print(f"Stopped: {', '.join(names)}. make up starts what is stopped.")
+
+
 def _status(system: System) -> None:
     for name, state in system.status().items():
         print(f"{name:<9} {state}")
@@ -82,11 +118,55 @@ def _monitor(system: System) -> None:
     run_monitor(system.layout)
 
 
+def _rebuild(system: System) -> None:
+    """Rebuild, and show how far it is; Ctrl-C ends what is shown, and not the rebuild."""
+    system.rebuild()
+    if system.layout.needs_key:
+        print("Fusion begins anew. The console's page Health shows what still waits.")
+        return
+    shown = (TextColumn("rebuild"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*shown) as progress:
+        task = progress.add_task("rebuild", total=None)
+        for share in rebuilt_shares(system.waiting_detections):
+            progress.update(task, total=1.0, completed=share)
+    print("All answers are anew.")
+
+
+def _backup(system: System) -> None:
+    print(in_words(back_up(system, _folder("TO"))))
+
+
+def _restore(_system: System) -> None:
+    folder = _folder("FROM")
+    manifest = open_backup(folder)
+    put_configuration_back(folder, manifest)
+    put_back(folder, manifest, System(Layout.of_checkout()))  # whose places the configuration has just named
+    print(f"{in_words(manifest)} It is restored: make up starts it.")
+
+
+def _folder(name: str) -> Path:
+    named = os.environ.get(name, "")
+    if not named:
+        raise LocalError(f"say which folder: make {'backup' if name == 'TO' else 'restore'} {name}=FOLDER")
+    return Path(named).expanduser().absolute()
+
+
 def _is_set(name: str) -> bool:
     return os.environ.get(name, "") not in {"", "0"}
 
 
-_COMMANDS = {"up": _up, "down": _down, "status": _status, "logs": _logs, "demo": _demo, "monitor": _monitor}
+_COMMANDS = {
+    "up": _up,
+    "down": _down,
+    "stop": _stop,
+    "status": _status,
+    "logs": _logs,
+    "demo": _demo,
+    "monitor": _monitor,
+    "rebuild": _rebuild,
+    "backup": _backup,
+    "restore": _restore,
+}
 
 
 def _main() -> None:

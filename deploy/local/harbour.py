@@ -13,11 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 
 from coincide import Histogram
 from deploy.local.machine import ROOT, LocalError, exit_with
+from services.common.access.component_access import trust_context
 from services.common.operations import configure_logs
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
@@ -102,7 +104,9 @@ def _main() -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request would say it twice
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-    with httpx.Client(base_url=os.environ["COINCIDE_LOCAL_INGEST"], timeout=_HTTP_TIMEOUT_S) as ingest:
+    trusted = os.environ["COINCIDE_LOCAL_TRUSTED"]
+    trust = trust_context(Path(trusted) if trusted else None)
+    with httpx.Client(base_url=os.environ["COINCIDE_LOCAL_INGEST"], timeout=_HTTP_TIMEOUT_S, verify=trust) as ingest:
         play(ingest, microphones(), stopped)
     log.info("stopped")
 

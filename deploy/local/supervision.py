@@ -57,6 +57,8 @@ class Supervision:
 
     def start_process(self, name: str) -> None:
         """Ask for ``name`` to be started; does not wait, and does nothing where it already runs."""
+        if self.state(name) == "BACKOFF":
+            self.stop_process(name)  # else it is not tried again before its runner has waited
         if self.state(name) not in {"RUNNING", "STARTING"}:
             self._call("startProcess", name, False)
 

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cached_property
+from ssl import SSLContext
 
 import httpx
 import psutil
+from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.broker import answers
 from deploy.local.jars import ensure_jars
@@ -19,6 +22,7 @@ from deploy.local.java import find_java
 from deploy.local.layout import Layout
 from deploy.local.machine import ROOT, LocalError, is_free, wait_until
 from deploy.local.supervision import Supervision
+from spark_jobs.job.restarts import HALTED
 
 #: What runs, in the order of starting. All but the last need the first, and its topics; the console needs nobody.
 PROCESSES = ("kafka", "alerting", "fusion", "ingest", "console")
@@ -31,10 +35,16 @@ HARBOUR = "harbour"
 Report = Callable[[str, str], None]
 
 READY_TIMEOUT_S = 180.0
+#: For so long one that ends again and again is waited for; its runner goes on trying.
+STRUGGLE_TIMEOUT_S = 15.0
 DOWN_TIMEOUT_S = 120.0
 STRAGGLERS_TIMEOUT_S = 20.0
 _HTTP_TIMEOUT_S = 30.0
 _POLL_S = 0.2
+
+
+class HaltedError(LocalError):
+    """All run, and one waits for a person to put something right."""
 
 
 def _silent(name: str, state: str) -> None:
@@ -47,8 +57,26 @@ class System:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.supervision = Supervision(layout)
-        self.ingest = httpx.Client(base_url=layout.url("ingest"), timeout=_HTTP_TIMEOUT_S)
-        self.alerting = httpx.Client(base_url=layout.url("alerting"), timeout=_HTTP_TIMEOUT_S)
+        self._clients: list[httpx.Client] = []
+
+    @cached_property
+    def ingest(self) -> httpx.Client:
+        """A client of ingest."""
+        return self._client("ingest")
+
+    @cached_property
+    def alerting(self) -> httpx.Client:
+        """A client of alerting."""
+        return self._client("alerting")
+
+    def _client(self, name: str) -> httpx.Client:
+        client = httpx.Client(base_url=self.layout.url(name), timeout=_HTTP_TIMEOUT_S, verify=self._trust)
+        self._clients.append(client)
+        return client
+
+    @cached_property
+    def _trust(self) -> SSLContext:  # not before it is used: `down` needs none
+        return self.layout.trust()
 
     @property
     def processes(self) -> tuple[str, ...]:
@@ -58,12 +86,14 @@ class System:
     def up(self, report: Report = _silent, *, rebuild: bool = False) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
 
-        With ``rebuild`` fusion, if it does not run, begins anew from the topics. Where starting fails, or Ctrl-C
-        comes, what was started is stopped again.
+        With ``rebuild`` fusion begins anew from the topics, whether it runs or not. Where starting fails, or Ctrl-C
+        comes, what was started is stopped again. A `HaltedError` says why fusion waits; then all stay up.
         """
         was_running = self.supervision.is_running
         try:
             self._start_all(report, rebuild=rebuild)
+        except HaltedError:
+            raise
         except (LocalError, KeyboardInterrupt):
             if not was_running:
                 self.down()
@@ -80,29 +110,51 @@ class System:
         environ = self.layout.environ(java.home)
         _run_once("topics", ["services.common.topics", "--kafka", self.layout.bootstrap], environ, report)
         if rebuild:
-            self._rebuild(environ, report)
+            self.rebuild(report)
         for name in self.processes[1:]:
             self._start(name, report)
         # while the others start: ingest follows their topic
         _run_once("sensors", ["services.ingest.registry.seed", "--first"], environ, report)
         self.wait_ready(*self.processes[1:], report=report)
 
-    def _rebuild(self, environ: dict[str, str], report: Report) -> None:
-        """Run fusion once with ``--rebuild``, outside the runner, which would rebuild again at every restart."""
-        report("rebuild", "starting")
-        command = [sys.executable, "-m", "spark_jobs.fusion", "--rebuild"]
-        with (self.layout.logs / "rebuild.log").open("wb") as log:
-            fusion = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
-        wait_until(lambda: self.is_ready("fusion") or fusion.poll() is not None, READY_TIMEOUT_S)
-        fusion.terminate()
-        if fusion.wait(STRAGGLERS_TIMEOUT_S) != 0:
-            raise LocalError(f"the rebuild failed{self._last_words('rebuild')}")
-        report("rebuild", "ready")
+    def rebuild(self, report: Report = _silent) -> None:
+        """Have fusion begin anew from the topics, and return when it has been started; the others stay up."""
+        self.supervision.stop_process("fusion")  # what is asked for counts from its next start on
+        environ = self.layout.environ(find_java().home)
+        _run_once("rebuild", ["spark_jobs.fusion", "--ask-for-rebuild"], environ, report)
+        self._start("fusion", report)
+
+    def waiting_detections(self) -> int | None:
+        """Return how many records of detections fusion has not read yet; None while nobody knows.
+
+        A `LocalError` where fusion has ended or is halted, so that waiting would be in vain.
+        """
+        if self.supervision.state("fusion") in {"FATAL", "EXITED"}:
+            raise LocalError(f"fusion has ended{self._last_words('fusion')}")
+        if halt := self._halt_of("fusion"):
+            raise HaltedError(f"fusion is {halt}")
+        try:
+            told = httpx.get(f"{self.layout.url('fusion')}/metrics", timeout=2.0, verify=self._trust).text
+        except httpx.HTTPError:
+            return None
+        for sample in (each for family in text_string_to_metric_families(told) for each in family.samples):
+            if sample.name == "coincide_fusion_lag_records" and sample.labels["topic"].endswith("detections"):
+                return round(sample.value)
+        return None
+
+    def stop(self, names: Sequence[str]) -> None:
+        """Stop these processes in order, and leave the others up; `up` starts them again."""
+        unknown = sorted(set(names) - set(self.processes))
+        if unknown or not names:
+            such = f"there is no process {', '.join(unknown)}" if unknown else "say which processes"
+            raise LocalError(f'{such}: make stop NAMES="...", of {", ".join(self.processes)}')
+        for name in names:
+            self.supervision.stop_process(name)
 
     def down(self) -> list[str]:
         """Stop every process in order and return what had to be killed, a line each; harmless where none runs."""
-        self.ingest.close()
-        self.alerting.close()
+        for client in self._clients:
+            client.close()
         self.supervision.shut_down(DOWN_TIMEOUT_S)
         stragglers = self._processes()
         for process in stragglers:  # of a runner that was killed itself, say
@@ -121,30 +173,59 @@ class System:
         wait_until(lambda: self.supervision.pid(name) != before, timeout_s=30)
 
     def is_ready(self, name: str) -> bool:
-        """Return whether process ``name`` says that it can do its work."""
+        """Return whether process ``name`` says that it can do its work.
+
+        A `LocalError` where it shows a certificate that is not believed: waiting helps nobody then.
+        """
         if name == "kafka":
             return answers(self.layout.bootstrap)
+        answer = self._readiness(name)
+        return answer is not None and answer.status_code == httpx.codes.OK
+
+    def _readiness(self, name: str) -> httpx.Response | None:
         try:
-            return httpx.get(f"{self.layout.url(name)}/readyz", timeout=2.0).status_code == httpx.codes.OK
-        except httpx.HTTPError:
-            return False
+            return httpx.get(f"{self.layout.url(name)}/readyz", timeout=2.0, verify=self._trust)
+        except httpx.HTTPError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise LocalError(f"the certificate of {name} is not believed: {error}") from error
+            return None
+
+    def _halt_of(self, name: str) -> str | None:
+        """Return what ``name`` says while it waits for a person, else None."""
+        answer = None if name == "kafka" else self._readiness(name)
+        return answer.text.strip() if answer is not None and answer.text.startswith(HALTED) else None
 
     def wait_ready(self, *names: str, report: Report = _silent) -> None:
-        """Return when ``names``, or all processes, are ready; a `LocalError` ends with the last lines of a log."""
+        """Return when ``names``, or all processes, are ready; a `LocalError` ends with the last lines of a log.
+
+        A `HaltedError` says which of them waits for a person, once the others are ready.
+        """
         waiting = list(names or self.processes)
+        halted: dict[str, str] = {}
+        struggling_since_s: dict[str, float] = {}
         deadline_s = time.monotonic() + READY_TIMEOUT_S
         while waiting:
             for name in list(waiting):
                 state = self.supervision.state(name)
+                if state == "BACKOFF":
+                    struggling_since_s.setdefault(name, time.monotonic())
+                struggles_s = time.monotonic() - struggling_since_s.get(name, time.monotonic())
                 if state == "RUNNING" and self.is_ready(name):
                     waiting.remove(name)
                     report(name, "ready")
-                elif state in {"FATAL", "EXITED"}:
+                elif state in {"FATAL", "EXITED"} or struggles_s > STRUGGLE_TIMEOUT_S:
                     raise LocalError(f"{name} could not be started{self._last_words(name)}")
+                elif halt := self._halt_of(name):
+                    waiting.remove(name)
+                    halted[name] = halt
+                    report(name, "halted")
             if waiting and time.monotonic() > deadline_s:
                 late = waiting[0]
                 raise LocalError(f"{late} is not ready after {READY_TIMEOUT_S:.0f} s{self._last_words(late)}")
             time.sleep(_POLL_S if waiting else 0)
+        if halted:
+            said = "; ".join(f"{name} is {halt}" for name, halt in halted.items())
+            raise HaltedError(f"{said}. The others are up (docs/how-to/rebuild.md)")
 
     def _last_words(self, name: str, lines: int = 12) -> str:
         """Return the end of the log of ``name``, as the end of a sentence."""
@@ -168,9 +249,12 @@ class System:
         states = self.supervision.states()
         running = [name for name in OF_ARCHIVE if not states.get(name, "STOPPED").startswith("STOPPED")]
         names = (*PROCESSES, *running)
-        status = {name: f"{states[name]}, {'ready' if self.is_ready(name) else 'NOT ready'}" for name in names}
+        status = {name: f"{states[name]}, {self._readiness_word(name)}" for name in names}
         harbour = states.get(HARBOUR, "STOPPED")
         return status if harbour.startswith("STOPPED") else {**status, HARBOUR: harbour}
+
+    def _readiness_word(self, name: str) -> str:
+        return "ready" if self.is_ready(name) else self._halt_of(name) or "NOT ready"
 
     def _start(self, name: str, report: Report) -> None:
         report(name, "starting")

@@ -109,6 +109,14 @@ def test_the_settings_in_the_environment_are_settings() -> None:
     assert alerting.database_url.startswith("sqlite:////data/")
 
 
+def test_the_health_check_of_kafka_asks_where_the_others_ask() -> None:
+    *shell, script, host, port = SERVICES["kafka"]["healthcheck"]["test"]
+    assert shell == ["CMD", "bash"]
+    [mounted] = [each for each in SERVICES["kafka"]["volumes"] if each.endswith(f"{script}:ro")]
+    assert os.access(ROOT / mounted.split(":")[0], os.X_OK)
+    assert f"INSIDE://{host}:{port}" in SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+
+
 def test_kafka_is_the_version_that_make_up_runs() -> None:
     ivy = (ROOT / "deploy/local/ivy.xml").read_text(encoding="utf-8")
     local = re.search(r'name="kafka_2\.13"\s+rev="([\d.]+)"', ivy)

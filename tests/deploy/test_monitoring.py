@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from deploy.local.machine import ROOT
 from docs.generate import metric_registries
+from services.alerting.metrics import Metrics
 from services.alerting.receivers.receiver import load_receivers
+from tests.reference.promql import Evaluation, scraped
 
 DEPLOY = ROOT / "deploy"
+NOW_S = 1_700_000_000.0
 RULES = DEPLOY / "prometheus" / "rules.yml"
 DASHBOARD = DEPLOY / "grafana" / "dashboards" / "coincide.json"
 SUFFIXES = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
@@ -64,6 +67,25 @@ def test_alerts_have_unique_names_a_severity_and_a_sentence() -> None:
         assert rule["annotations"]["summary"]
 
 
+@pytest.mark.parametrize(("lost_ago_s", "fires"), [(None, False), (1, True), (899, True), (901, False)])
+def test_a_lost_database_is_told_for_a_quarter_of_an_hour(lost_ago_s: float | None, fires: bool) -> None:
+    metrics = Metrics(CollectorRegistry())
+    if lost_ago_s is not None:
+        metrics.database_lost_at.set(NOW_S - lost_ago_s)
+    [expression] = [rule["expr"] for rule in ALERTS if rule["alert"] == "CoincideDatabaseLost"]
+    assert bool(Evaluation(scraped(alerting=metrics.registry), NOW_S).firing(expression)) == fires
+
+
+@pytest.mark.parametrize(("writes", "fires"), [((1.0,), False), ((0.0, 1.0), False), ((0.0, 0.0), True)])
+def test_somebody_is_told_where_no_process_writes(writes: tuple[float, ...], fires: bool) -> None:
+    processes = [Metrics(CollectorRegistry()) for _ in writes]
+    for metrics, value in zip(processes, writes, strict=True):
+        metrics.writes.set(value)
+    samples = scraped(**{f"alerting-{nth}": metrics.registry for nth, metrics in enumerate(processes)})
+    [expression] = [rule["expr"] for rule in ALERTS if rule["alert"] == "CoincideNobodyWrites"]
+    assert bool(Evaluation(samples, NOW_S).firing(expression)) == fires
+
+
 def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
     prometheus = of_yaml(DEPLOY / "prometheus" / "prometheus.yml")
     compose = of_yaml(DEPLOY.parent / "docker-compose.yml")
@@ -105,3 +127,30 @@ def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
     cells = [(left + x, top + y) for left, top, w, h in places for x in range(w) for y in range(h)]
     assert len(set(cells)) == len(cells)
     assert max(x for x, _ in cells) < 24
+
+
+def test_the_first_row_answers_whether_it_works_and_says_what_is_unknown() -> None:
+    row = [panel for panel in EVERY_PANEL if panel["gridPos"]["y"] < 6]
+    assert row[0]["type"] == "row"
+    wanted = ["Up", "Ready", "Delay", "Lag", "Dead letters", "Suspended queries", "Silent sensors"]
+    assert [panel["title"] for panel in row[1:]] == wanted
+    assert [panel for panel in PANELS if panel["type"] == "stat"] == row[1:]
+    for panel in row[1:]:
+        words = [
+            each for mapping in panel["fieldConfig"]["defaults"]["mappings"] for each in mapping["options"].values()
+        ]
+        assert {"text": "unknown", "color": "purple"} in words
+        for target in panel["targets"]:  # there is a value even where there is no series
+            assert target["expr"].startswith("up{") or re.search(
+                r" or (vector\(-1\)|up\{.*\} \* 0 - 2)$", target["expr"]
+            )
+
+
+def test_queries_and_areas_can_be_chosen() -> None:
+    variables = json.loads(DASHBOARD.read_text(encoding="utf-8"))["templating"]["list"]
+    assert [each["name"] for each in variables] == ["query", "area"]
+    asked = [target["expr"] for panel in PANELS for target in panel["targets"]]
+    for variable in variables:
+        [metric] = re.findall(r"label_values\((\w+), ", variable["definition"])
+        assert metric in exported()
+        assert any(f'{variable["name"]}=~"${variable["name"]}"' in expression for expression in asked)

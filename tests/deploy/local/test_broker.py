@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker, answers
+from tests.deploy.test_shell_scripts import broker_answers
 from tests.integration.topics import read_all, running_broker, send
 
 pytestmark = pytest.mark.jvm
@@ -21,10 +22,13 @@ def test_what_was_acknowledged_survives_a_kill_in_a_folder_with_a_space(tmp_path
 
 
 def test_a_suspended_broker_answers_nobody_until_it_is_resumed(kafka: Broker) -> None:
+    port = int(kafka.bootstrap.rsplit(":", 1)[1])
     kafka.suspend()
     try:
         assert not answers(kafka.bootstrap)
+        assert not broker_answers(port, within_s=3)  # the health check of the containers
         assert kafka.is_running
     finally:
         kafka.resume()
     assert answers(kafka.bootstrap)
+    assert broker_answers(port)

@@ -21,11 +21,39 @@ PEERS = ROOT / "benchmarks" / "peers_line"
 NO_JAVA = Java(Path("/nowhere"), 17)
 
 
-def test_a_complete_folder_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "jars").mkdir()
-    wanted = hashlib.sha256(IVY_FILE.read_bytes() + CHECKSUMS.read_bytes()).hexdigest()
+@pytest.fixture
+def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a runtime folder into which two jars were fetched whole."""
+    written = tmp_path / "jars.sha256"
+    monkeypatch.setattr(jars, "CHECKSUMS", written)
+    for name in ("broker/a.jar", "spark/b.jar"):
+        (tmp_path / "jars" / name).parent.mkdir(parents=True)
+        (tmp_path / "jars" / name).write_bytes(name.encode())
+        with written.open("a") as lines:
+            lines.write(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n")
+    wanted = hashlib.sha256(IVY_FILE.read_bytes() + written.read_bytes()).hexdigest()
     (tmp_path / "jars" / "complete").write_text(wanted)
-    assert ensure_jars(NO_JAVA, tmp_path).broker == tmp_path / "jars" / "broker"
+    return tmp_path
+
+
+def test_a_complete_folder_is_left_alone(complete: Path) -> None:
+    assert ensure_jars(NO_JAVA, complete).broker == complete / "jars" / "broker"
+
+
+@pytest.mark.parametrize("change", ["altered", "gone", "added"])
+def test_what_happened_to_a_complete_folder_is_seen_at_the_next_start(complete: Path, change: str) -> None:
+    jar = complete / "jars" / "broker" / "a.jar"
+    if change == "altered":
+        jar.write_bytes(b"broker/A.jar")  # as long as before
+    elif change == "gone":
+        jar.unlink()
+    else:
+        jar.with_name("c.jar").write_bytes(b"")
+    culprit = "c.jar" if change == "added" else "a.jar"
+    with pytest.raises(
+        LocalError, match=rf"^1 jars in .* broker/{culprit} for one: refused\. Delete the folder, .*setup"
+    ):
+        ensure_jars(NO_JAVA, complete)
 
 
 @pytest.mark.parametrize("stamp", [None, "of another ivy.xml"])
@@ -61,7 +89,7 @@ def test_jars_other_than_those_written_down_are_refused(tmp_path: Path, change: 
     if change == "altered":
         (tmp_path / "spark" / "b.jar").write_bytes(b"other")
     culprit = "c.jar" if change == "missing" else "b.jar"
-    with pytest.raises(LocalError, match=rf"^1 jars are not those of .*, spark/{re.escape(culprit)} for one: refused$"):
+    with pytest.raises(LocalError, match=rf"^1 jars in .*, spark/{re.escape(culprit)} for one: refused"):
         jars.verify(tmp_path, checksums)
 
 

@@ -67,8 +67,28 @@ def test_a_key_is_needed_where_other_machines_reach_a_component() -> None:
     assert not Layout.of_checkout({}).needs_key
     assert Layout.of_checkout({"COINCIDE_ALERTING_HOST": "0.0.0.0"}).needs_key
     assert Layout.of_checkout({"COINCIDE_INGEST_REQUIRE_KEYS": "true"}).needs_key
-    with pytest.raises(LocalError, match="leave out tls_certificate"):
-        Layout.of_checkout({"COINCIDE_INGEST_TLS_CERTIFICATE": "a.pem", "COINCIDE_INGEST_TLS_KEY": "b.pem"})
+
+
+def tls_of(component: str, certificate: str) -> dict[str, str]:
+    return {f"COINCIDE_{component}_TLS_CERTIFICATE": certificate, f"COINCIDE_{component}_TLS_KEY": "key.pem"}
+
+
+def test_what_has_a_certificate_is_called_over_https_and_known_by_it() -> None:
+    layout = Layout.of_checkout(tls_of("ALERTING", "/a.pem"))
+    assert [layout.url(each) for each in ("ingest", "alerting")] == ["http://127.0.0.1:8010", "https://127.0.0.1:8020"]
+    assert layout.overrides == {
+        "COINCIDE_CONSOLE_ALERTING_URL": "https://127.0.0.1:8020",
+        "COINCIDE_CONSOLE_TRUSTED_CERTIFICATES": '"/a.pem"',
+        "COINCIDE_ALERTING_TRUSTED_CERTIFICATES": '"/a.pem"',
+    }
+    assert layout.trusted == Path("/a.pem")
+    two = {**tls_of("ALERTING", "/a.pem"), **tls_of("CONSOLE", "/b.pem")}
+    with pytest.raises(LocalError, match=r"trusted_certificates, a file .* have signed /a\.pem and /b\.pem$"):
+        Layout.of_checkout(two)
+    known = Layout.of_checkout({**two, "COINCIDE_CONSOLE_TRUSTED_CERTIFICATES": "/authority.pem"})
+    assert known.trusted == Path("/authority.pem")
+    assert known.overrides["COINCIDE_ALERTING_TRUSTED_CERTIFICATES"] == '"/authority.pem"'
+    assert "COINCIDE_CONSOLE_TRUSTED_CERTIFICATES" not in known.overrides
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

@@ -19,10 +19,10 @@ from deploy.local.machine import ROOT, LocalError, free_ports
 from deploy.local.monitor import PROGRAMS, commands, find_programs, prometheus_configuration
 from tests.integration.mailbox import running_mailbox
 from tests.integration.service_process import until
+from tests.prometheus import find_prometheus
 from tests.services.alerting.receivers.alertmanager_process import find_alertmanager
 
 NAMES = ("ingest", "fusion", "alerting", "prometheus", "alertmanager")
-HERE = all(any(map(shutil.which, names)) for names in PROGRAMS.values())
 RUN = """
 import signal, sys
 from pathlib import Path
@@ -58,15 +58,31 @@ def test_where_keys_are_needed_prometheus_shows_one(tmp_path: Path) -> None:
     assert shown["alertmanager"] is None
 
 
+def test_what_speaks_https_is_scraped_over_https(tmp_path: Path) -> None:
+    programs, certificate = {name: names[0] for name, names in PROGRAMS.items()}, tmp_path / "certificate.pem"
+    layout = Layout.isolated(tmp_path, tls=(certificate, tmp_path / "key.pem"))
+    commands(layout, programs, {"prometheus": 1, "alertmanager": 2})
+    written = yaml.safe_load((tmp_path / "monitor" / "prometheus.yml").read_text(encoding="utf-8"))
+    scraped = {each["job_name"]: each for each in written["scrape_configs"]}
+    for name in ("ingest", "fusion", "alerting", "console"):
+        assert scraped[f"coincide-{name}"]["scheme"] == "https"
+        assert scraped[f"coincide-{name}"]["tls_config"] == {"ca_file": str(certificate)}
+        assert scraped[f"coincide-{name}"]["static_configs"] == [
+            {"targets": [layout.url(name).removeprefix("https://")]}
+        ]
+    assert "scheme" not in scraped["alertmanager"]
+
+
 def test_without_the_programs_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(LocalError, match="install the package prometheus"):
         find_programs()
 
 
-@pytest.mark.skipif(not HERE, reason="Prometheus and Alertmanager are not installed here")
 def test_both_run_and_prometheus_judges_the_rules_and_finds_alertmanager(tmp_path: Path) -> None:
     """Nobody listens where the components would: CoincideComponentDown is pending."""
+    find_prometheus()
+    find_alertmanager()
     ports = free_ports(2)
     command = [sys.executable, "-c", RUN, str(tmp_path), *map(str, ports)]
     with subprocess.Popen(command, cwd=ROOT, env=dict(os.environ)) as process:

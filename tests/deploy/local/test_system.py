@@ -1,5 +1,6 @@
 """The whole system under its process runner: what dies comes back, what is asked twice is done once."""
 
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -8,11 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deploy.local.__main__ import rebuilt_shares
 from deploy.local.broker import answers
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError, wait_until
-from deploy.local.system import PROCESSES, System
+from deploy.local.system import PROCESSES, HaltedError, System
+from spark_jobs.recovery.checkpoint import IDENTITY_FILE
 
 pytestmark = pytest.mark.jvm
 
@@ -30,6 +33,49 @@ def test_status_says_that_all_are_ready(system: System) -> None:
     for state in system.status().values():
         assert state.startswith("RUNNING")
         assert state.endswith(", ready")
+
+
+def test_a_rebuild_tells_how_far_it_is_and_leaves_the_others_up(system: System) -> None:
+    before = {name: system.supervision.pid(name) for name in PROCESSES}
+    system.rebuild()
+    assert list(rebuilt_shares(system.waiting_detections))[-1] == 1.0
+    system.wait_ready()
+    changed = [name for name in PROCESSES if system.supervision.pid(name) != before[name]]
+    assert changed == ["fusion"]
+
+
+def test_a_fusion_that_is_halted_says_why_and_the_others_stay_up(system: System) -> None:
+    before = {name: system.supervision.pid(name) for name in PROCESSES}
+    system.supervision.stop_process("fusion")
+    (system.layout.runtime / "checkpoint" / IDENTITY_FILE).write_text("{")
+    halted = "halted: the checkpoint is damaged (its coincide.json cannot be read): put a whole one back, or rebuild"
+    with pytest.raises(HaltedError, match=rf"^fusion is {re.escape(halted)}. The others are up"):
+        system.up()
+    assert wait_until(lambda: system.status()["fusion"].startswith("RUNNING"), 30)  # it has started for some seconds
+    assert system.status()["fusion"].endswith(f", {halted}")
+    with pytest.raises(HaltedError):
+        system.waiting_detections()
+    system.rebuild()
+    system.wait_ready()
+    assert [name for name in PROCESSES if system.supervision.pid(name) != before[name]] == ["fusion"]
+
+
+def test_one_process_is_stopped_and_started_while_the_others_stay_up(system: System) -> None:
+    before = {name: system.supervision.pid(name) for name in PROCESSES}
+    for wrong in ([], ["fusion", "fission"]):
+        with pytest.raises(LocalError, match=r"make stop NAMES=.*, of kafka, alerting, fusion, ingest, console"):
+            system.stop(wrong)
+    system.stop(["console"])
+    assert system.status()["console"].startswith("STOPPED")
+    system.up()
+    assert [name for name in PROCESSES if system.supervision.pid(name) != before[name]] == ["console"]
+
+
+def test_how_far_a_rebuild_is_counts_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deploy.local.__main__.POLL_S", 0.0)
+    waiting = iter([None, 200, 150, None, 300, 75, 4, 3])
+    assert list(rebuilt_shares(lambda: next(waiting))) == pytest.approx([0.0, 0.25, 0.0, 0.75, 1 - 4 / 300, 1.0])
+    assert list(rebuilt_shares(lambda: 0)) == [1.0]
 
 
 @pytest.mark.parametrize("name", ["ingest", "alerting", "kafka"])
