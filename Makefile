@@ -45,9 +45,25 @@ demo: setup ## Run the whole system on the neutrinos of SN1987A and on a harbour
 up: setup ## Start the whole system in the background (REBUILD=1: fusion begins anew from the topics)
 	@"$(RUN)" -m deploy.local up
 
+.PHONY: rebuild
+rebuild: setup ## Have fusion of a running system begin anew from the topics; the other processes stay up
+	@"$(RUN)" -m deploy.local rebuild
+
+.PHONY: backup
+backup: setup ## Write all that a running system remembers into a new folder (TO=folder)
+	@"$(RUN)" -m deploy.local backup
+
+.PHONY: restore
+restore: setup ## Put a backup into a system that has nothing yet (FROM=folder)
+	@"$(RUN)" -m deploy.local restore
+
 .PHONY: down
 down: ## Stop it, in order
 	@test ! -e $(STAMP) || "$(RUN)" -m deploy.local down
+
+.PHONY: stop
+stop: setup ## Stop only these processes of it (NAMES="fusion ..."); make up starts them again
+	@"$(RUN)" -m deploy.local stop
 
 .PHONY: status
 status: setup ## Say what each process does
@@ -65,6 +81,10 @@ key: $(STAMP) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=
 .PHONY: monitor
 monitor: setup ## Prometheus and Alertmanager beside a running system, where they are installed; Ctrl-C stops them
 	@"$(RUN)" -m deploy.local monitor
+
+.PHONY: drill
+drill: setup ## Break a system of its own in six ways: which alert rings, and after how long (needs Prometheus; NAMES="kafka ...")
+	@"$(RUN)" -m tests.drills $(NAMES)
 
 .PHONY: warm
 warm: setup ## Let Kafka and Spark start a third faster from now on; takes a minute, once
@@ -84,6 +104,14 @@ test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::na
 test-fast: $(STAMP) ## The tests that need no JVM and no more than a second or two each
 	"$(RUN)" -m pytest -m "not jvm and not slow" --numprocesses auto
 
+.PHONY: chaos
+chaos: setup warm ## Break a whole system on purpose and count what is lost (SOAK=10m or 8h, SEED=, RATE=, SENSORS=, ONLY=kill)
+	"$(RUN)" -m tests.chaos --soak "$(or $(SOAK),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(RATE),--rate "$(RATE)") $(if $(SENSORS),--sensors "$(SENSORS)") $(if $(ONLY),--only "$(ONLY)")
+
+.PHONY: fuzz
+fuzz: setup ## Try bytes that nobody would send, wherever some come in (FUZZ=10m or 1h, SEED=, ONLY=frames; needs atheris)
+	"$(RUN)" -m tests.fuzz --for "$(or $(FUZZ),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(ONLY),--only "$(ONLY)")
+
 .PHONY: lint
 lint: $(STAMP) ## Lint, format, types and import rules
 	"$(BIN)/ruff" check
@@ -92,9 +120,10 @@ lint: $(STAMP) ## Lint, format, types and import rules
 	"$(BIN)/lint-imports"
 
 .PHONY: screenshots
-screenshots: $(STAMP) ## Have the tests in the browser take pictures of the console into .local/screenshots
-	@mkdir -p .local/screenshots
-	COINCIDE_SCREENSHOTS=.local/screenshots "$(RUN)" -m pytest -m "not jvm" tests/console
+screenshots: $(STAMP) ## Have the tests in the browser take pictures of the console for the docs, and more into .local/screenshots
+	@mkdir -p .local/screenshots docs/how-to/look-at-it
+	COINCIDE_PICTURES=docs/how-to/look-at-it COINCIDE_SCREENSHOTS=.local/screenshots \
+	  "$(RUN)" -m pytest -m "not jvm" tests/console
 
 .PHONY: fmt
 fmt: $(STAMP) ## Format the code and put imports in order
@@ -116,6 +145,14 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs 
 	uv pip compile -q $(LOCK_FLAGS) --extra services -c requirements.lock -o requirements-services.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra jobs -c requirements.lock -o requirements-jobs.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
+
+.PHONY: sbom
+sbom: $(STAMP) ## Write the bill of materials (CycloneDX) and the licences into .local/supply
+	@"$(RUN)" -m deploy.supply.bill
+
+.PHONY: audit
+audit: $(STAMP) ## Look for known faults of all that is shipped (exit status 2 of make: some are known, or nobody could be asked)
+	@"$(RUN)" -m deploy.supply.advisories
 
 .PHONY: bench
 bench: setup .venv/.installed-bench ## Run every benchmark, peers included (NAMES="timing_join ...", QUICK=1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.coalescing import batch, schemes, streaming, unit_costs
+from benchmarks.console import viewers
 from benchmarks.dataframes import contest as dataframes
 from benchmarks.harness.declaration import Benchmark
-from benchmarks.history import beside_live, what_if
+from benchmarks.history import beside_live, rebuild, what_if
 from benchmarks.joins import probability, streams, timing_join, window_join
 from benchmarks.line import (
     alerts,
@@ -14,6 +15,7 @@ from benchmarks.line import (
     growth_delay,
     ingest,
     latency,
+    list_pages,
     reading_costs,
     stages,
     stored_matches,
@@ -31,13 +33,15 @@ LINE = (
     growth_delay,
     ingest,
     latency,
+    list_pages,
     reading_costs,
     stages,
     stored_matches,
     throughput,
     alerts,
     contest,
+    viewers,
 )
-HISTORY = (what_if, beside_live)
+HISTORY = (what_if, beside_live, rebuild)
 DECLARED: list[list[Benchmark]] = [module.BENCHMARKS for module in (*JOINS, *COALESCING, *STUDIES, *LINE, *HISTORY)]
 BENCHMARKS = {benchmark.name: benchmark for declared in DECLARED for benchmark in declared}

@@ -17,7 +17,7 @@ from coincide.sliding.choice import TYPICAL
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
-from services.common.access.component_access import ComponentAccess, access_metrics
+from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
 from services.common.kafka import create_producer
 from services.common.settings import load_streams
 from services.common.topics import load_topics
@@ -32,6 +32,8 @@ from services.ingest.stamping.verdicts import Reason
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
+from spark_jobs.recovery.halt import HaltMetrics
+from spark_jobs.recovery.losses import Losses
 from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
@@ -64,6 +66,7 @@ def documents() -> dict[str, str]:
         "docs/reference/rest.md": _rest_page(_ingest_app().openapi(), _alerting_app().openapi()),
         "docs/contracts/ingest.openapi.json": _openapi(_ingest_app()),
         "docs/contracts/alerting.openapi.json": _openapi(_alerting_app()),
+        "services/console/drawing/query_code/schema.js": _query_schema(),
         **_python_pages(),
     }
 
@@ -84,12 +87,15 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     ArchiveMetrics(registries["archive"])
     Lag(registries["fusion"])
     export_unit_costs(TYPICAL, registries["fusion"])
+    registries["fusion"].register(HaltMetrics(lambda: None))
+    Losses(registries["fusion"], lambda _letters: None)
     status = StatusMetrics()
     status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
     registries["fusion"].register(status)
     registries["history"].register(RunStates(RunQueue(ROOT / "none", lambda *_: None, Kept(0))))
     ConsoleMetrics(registries["console"])
     for name in COMPONENTS:
+        export_readiness(registries[name], lambda: True)
         if name != "console":  # it follows no keys, and counts its own refusals
             access_metrics(name, registries[name])
     return registries
@@ -109,7 +115,15 @@ STATUS_EXAMPLE: dict[str, Any] = {
     "buffered": {"s": 0},
     "template_pairs": {"hits": 0, "misses": 0, "kept": 0},
     "watermark_us": {"least": 0, "greatest": 0},
+    "area_watermarks_us": {"a": 0},
 }
+
+
+def _query_schema() -> str:
+    """Return the contract of a query as a module for the browser, which is served without the documents."""
+    schema = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
+    notice = "// Written by `make docs` from docs/contracts/query.schema.json; change it there.\n"
+    return f"{notice}export const schema = {json.dumps(schema, indent=1)};\n"
 
 
 def _settings_page() -> str:
@@ -241,6 +255,7 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         _reasons_table(),
         "The fusion job writes dead letters as well. `late` came too late to be compared. "
         "`no_number` has a value that a query over readings cannot compare; the detection itself is accepted. "
+        "`expired_unread` is no detection: it counts what Kafka deleted before fusion had read it. "
         "Others say what somebody other than "
         "ingest wrote to the topics.",
     ]

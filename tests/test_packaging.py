@@ -1,5 +1,7 @@
 """What is shipped: a wheel with the pure library alone, and locks that any registry can serve."""
 
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -25,6 +27,26 @@ def test_the_wheel_holds_the_library_alone_depends_on_numpy_alone_and_installs_t
     required = Parser().parsestr(files["METADATA"]).get_all("Requires-Dist") or []
     assert [line for line in required if "extra ==" not in line] == ["numpy>=1.26"]
     assert "coincide = coincide.command.main:main" in files["entry_points.txt"]
+
+
+def test_two_builds_of_the_wheel_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    """Elsewhere, later, and by somebody with another umask: only what is committed decides."""
+    wheels = []
+    for number, (name, mode) in enumerate([("here", 0o644), ("there", 0o600)]):
+        checkout = tmp_path / name
+        shutil.copytree(ROOT / "coincide", checkout / "coincide", ignore=shutil.ignore_patterns("__pycache__"))
+        for file in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / file, checkout / file)
+        for path in checkout.rglob("*.py"):
+            path.chmod(mode)
+            os.utime(path, (1_600_000_000 + 86_400 * number,) * 2)
+        out = tmp_path / f"{name}-out"
+        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out)]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+        subprocess.run([*command, str(checkout)], env=environment, check=True, capture_output=True, timeout=120)
+        [wheel] = out.glob("*.whl")
+        wheels.append(wheel.read_bytes())
+    assert wheels[0] == wheels[1]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -40,7 +40,7 @@ def range_agg(wanted: Wanted, options: Options) -> Iterator[Work]:
     """Yield both ways to group. It answers with sums, so that nobody has to carry the runs over here."""
     import psycopg
 
-    connection: Any = psycopg.connect(options.postgres, autocommit=True)
+    connection: Any = psycopg.connect(options.postgres or "", autocommit=True)
     parallel = f"SET max_parallel_workers_per_gather = {options.threads - 1}"
     for statement in ("SET work_mem = '2GB'", "SET jit = off", parallel):  # jit was slower
         connection.execute(statement)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -69,7 +73,11 @@ def growing(options: Options) -> Iterator[Table]:
 
 
 def on_workers(options: Options) -> Iterator[Table]:
-    """Yield how long we take with one worker and with two, each of one core, of a master of their own."""
+    """Yield how long we take with one worker and with two, each of one core, of a master of their own.
+
+    The driver and the master have the cores of the workers and no other, so that one worker has no help from a second
+    core. The peer is the same tasks without Spark, in one process and in two with a core each: what two cores can do.
+    """
     size = QUICK[0] if options.quick else ON_WORKERS
     with TemporaryDirectory(prefix="coincide-bench-") as folder:
         files = write_archive(Path(folder) / "archive", size)
@@ -88,14 +96,52 @@ def _with_workers(workers: int, files: list[Path], folder: Path, rounds: int) ->
     of_cluster = folder / f"workers-{workers}"
     of_cluster.mkdir()
     with (
+        _only_cores(workers),
         running_cluster(of_cluster, workers, "2500M", own_cores=True) as cluster,
         local_session(cluster.url, "1g", **conf) as spark,
+        _own_cores(workers) as pool,
     ):
         ours = {name: maker for name, maker in makers(spark, CORES).items() if name.startswith("coincide")}
+        ours["the files' tasks without Spark"] = partial(_in_processes, pool)
         for _ in range(2):  # nobody pays for the first ones
             _round(ours, files, folder)
         taken = [_round(ours, files, folder) for _ in range(rounds)]
     return {name: _median([each[name] for each in taken])[0] for name in ours}
+
+
+@contextmanager
+def _only_cores(count: int) -> Iterator[None]:
+    """Have this process, and those that it starts, run on so many cores."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(range(count)))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def _own_cores(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield processes with one core each."""
+    context = get_context("spawn")
+    cores = context.Queue()
+    for core in range(count):
+        cores.put(core)
+    with ProcessPoolExecutor(count, context, _take_core, (cores,)) as pool:
+        yield pool
+
+
+def _take_core(cores: Any) -> None:
+    os.sched_setaffinity(0, {cores.get()})
+
+
+def _in_processes(pool: Executor, files: Sequence[Path], out: Path) -> None:
+    """Do the tasks that Spark does, in processes that wait for them."""
+    from benchmarks.dataframes.makers import files_join
+
+    out.mkdir()
+    join = files_join(files)
+    list(pool.map(partial(join.write, folder=out), range(len(join.ranges))))
 
 
 def _table(size: Size, makers: Mapping[str, Any], files: list[Path], folder: Path, rounds: int) -> Table:

@@ -13,7 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from benchmarks.dataframes.archive import PARTNERS, SPACING_US, STREAMS, TEMPLATE
 from coincide import Window, satisfaction_offsets
+from coincide.chunks.chunk_joins import PairQuery
 from coincide.spark import Columns, SortedFiles, timing_join
+from coincide.spark.sorted_files import FilesJoin
 
 WINDOW = Window(PARTNERS * SPACING_US / 2e6)
 THRESHOLD = 0.5
@@ -39,6 +41,12 @@ def makers(spark: SparkSession, threads: int) -> Mapping[str, Maker]:
 def _our_files(spark: SparkSession, files: Sequence[Path], out: Path) -> None:
     archive = SortedFiles(files, COLUMNS)
     archive.timing_join(spark, (STREAMS[0], STREAMS[1]), WINDOW, THRESHOLD, TEMPLATES, out, sensors="any")
+
+
+def files_join(files: Sequence[Path]) -> FilesJoin:
+    """Return the parts of our join of files, for those who do them without Spark."""
+    query = PairQuery(WINDOW, THRESHOLD, "any", is_self_join=False)
+    return SortedFiles(files, COLUMNS).join(query, STREAMS, TEMPLATES)
 
 
 def _our_frames(spark: SparkSession, files: Sequence[Path], out: Path) -> None:

@@ -1,1 +1,1 @@
-"""Benchmarks of runs over history: how long a what-if takes, and what a run does to what is live."""
+"""Benchmarks of history: how long a what-if and a rebuild take, and what a run does to what is live."""

@@ -1,7 +1,7 @@
 """POST sent -> match at the live stream's client, without and with a run over history beside it, in turns.
 
 The load of `latency`: 1,000 detections a second. A run beside it is a what-if over an hour at 1,000/s, over and over
-again, done by `serve` as `make up` starts it: nice 10, two processes. A run shall delay live matches by at most 20 % at
+again, done by `serve` with two processes, in a session of its own. A run shall delay live matches by at most 20 % at
 p99 on two cores. Wall time.
 """
 

@@ -83,7 +83,9 @@ def serving(archive: Archive, folder: Path, **settings: str) -> Iterator[tuple[h
     environ = {**os.environ, **{f"COINCIDE_HISTORY_{name}": value for name, value in own.items()}}
     command = [sys.executable, "-m", "spark_jobs.history", "serve"]
     with (folder / "serve.log").open("wb") as log:
-        process = psutil.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=subprocess.STDOUT)
+        process = psutil.Popen(
+            command, cwd=ROOT, env=environ, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
     try:
         if not wait_until(lambda: is_ready(port), 60):
             raise SystemExit((folder / "serve.log").read_text(errors="replace")[-2000:])

@@ -57,11 +57,13 @@ def due_times(rate: float, detections: int, seconds: float) -> Iterator[float]:
 class OpenLoop:
     """POSTs that fall due at a rate, whatever became of those before: `posts` so far, `offered` detections in them.
 
-    `body` takes the number of a POST, the rate and how many detections, and makes the POST as it is sent.
+    `body` takes the number of a POST, the rate and how many detections, and makes the POST as it is sent. `taken_s` are
+    the seconds until each was answered.
     """
 
     def __init__(self, port: int, detections: int, body: Callable[[int, float, int], bytes]) -> None:
         self.posts = 0
+        self.taken_s: list[float] = []
         self._port, self._detections, self._body = port, detections, body
 
     @property
@@ -87,7 +89,7 @@ class OpenLoop:
     async def _post_all(self, due: asyncio.Queue[int | None], rate: float) -> None:
         connection = await asyncio.open_connection("127.0.0.1", self._port)
         while (number := await due.get()) is not None:
-            await post(connection, self._body(number, rate, self._detections))
+            self.taken_s.append(await post(connection, self._body(number, rate, self._detections)))
         connection[1].close()
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
 from coincide.constraints.window import Window
+from coincide.joins.progress import Progress, checked_progress
 from coincide.learning.associations import Errors, errors_against
 from coincide.templates.histogram import Histogram
 
@@ -102,6 +103,8 @@ def errors_by_consensus(
     sensor: Int64Array,
     present: Mapping[int, Histogram],
     within: Window,
+    *,
+    progress: Progress | None = None,
 ) -> dict[int, Errors]:
     """Find the errors of every source of one area against what the other sensors say together.
 
@@ -117,6 +120,8 @@ def errors_by_consensus(
         The present template of each source.
     within : Window
         As in `errors_against`.
+    progress : callable, optional
+        Called with the share that is done, from 0 to 1. What it raises ends the work.
 
     Returns
     -------
@@ -127,14 +132,16 @@ def errors_by_consensus(
     for number, template in present.items():
         mean_us[source == number], std_us[source == number] = template.mean_s * 1e6, template.std_s * 1e6
     centre_us = detected_at_us + np.rint(mean_us).astype(np.int64)
-    found: dict[int, Errors] = {}
-    for one in np.unique(sensor).tolist():
+    heard, found, sensors = checked_progress(progress), dict[int, Errors](), np.unique(sensor).tolist()
+    for done, one in enumerate(sensors):
+        heard(done / len(sensors))
         others = sensor != one
         references = consensus_of(centre_us[others], std_us[others], source[others])
         for number in np.unique(source[~others]).tolist():
             rows = np.flatnonzero(source == number)
             errors = errors_against(detected_at_us[rows], references.at_us, within)
             found[number] = _sharp(replace(errors, row=rows[errors.row]), references)
+    heard(1.0)
     return found
 
 

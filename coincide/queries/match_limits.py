@@ -37,7 +37,7 @@ class MatchLimits:
     max_matches_per_s: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name, value in vars(self).items():  # `asdict` copies, and fails on what is nested deep
             is_whole = isinstance(value, int) and not isinstance(value, bool)
             if value is not None and not (is_whole and 1 <= value <= MOST_ALLOWED):
                 raise QueryError(f"limits.{name}", f"is {value!r}: a whole number from 1 to {MOST_ALLOWED}")

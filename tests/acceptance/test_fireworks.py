@@ -231,7 +231,7 @@ def assert_complete(system: System, alive: Town) -> None:
 
     for area in OTHERS:
         posted = {number for of, number in alive.posted_s if of == area}
-        assert wait_until(lambda: len(pages("/v1/matches", "pair", area)) >= len(posted), 30)  # noqa: B023
+        assert wait_until(lambda: len(pages("/v1/matches", "pair", area)) >= len(posted), 60)  # noqa: B023
         matches = [tuple(member["id"] for member in match["members"]) for match in pages("/v1/matches", "pair", area)]
         assert sorted(matches) == sorted((number, number) for number in posted)
         assert len(pages("/v1/episodes", "hot", area)) > 5

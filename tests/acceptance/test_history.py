@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
+from coincide import Histogram
 from deploy.local.demo import applied_query, matches_of, post_all, wait_for_matches
 from deploy.local.layout import Layout
 from deploy.local.machine import wait_until
@@ -16,6 +18,8 @@ from tests.integration.service_process import metric
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
 
+ROWS = "coincide_archive_rows_total"
+LAB_US = 546_307_200_000_000  # two months after the neutrinos
 DAY = {"from": "1987-02-23T00:00:00Z", "to": "1987-02-24T00:00:00Z"}
 
 
@@ -32,8 +36,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         for id_, query in queries.items():
             wait_for_matches(system, id_, expected_matches(query))
         posted = sum(len(body.splitlines()) for body in posts().values())
-        rows = "coincide_archive_rows_total"
-        assert wait_until(lambda: (metric(system.layout.url("archive"), rows) or 0) >= posted, 60)
+        assert wait_until(lambda: (metric(system.layout.url("archive"), ROWS) or 0) >= posted, 60)
         yield system
     finally:
         system.down()
@@ -74,3 +77,44 @@ def test_as_live_and_complete_are_the_live_records(asked: System, query: str) ->
         counts = httpx.get(f"{url}/{run['run']}/compare", timeout=30).json()["counts"]
         assert counts == {"added": 0, "gone": 0, "changed": 0, "same": run["matches"], "older": 0}
         assert run["matches"] > 0
+
+
+def _template_of_mic(ingest: str) -> Histogram:
+    named = httpx.get(f"{ingest}/v1/sensors/mic").json()["streams"]["noise"]
+    of = httpx.get(f"{ingest}/v1/templates/{named}").raise_for_status().json()
+    return Histogram(of["edges_s"], of["mass"])
+
+
+def test_a_template_is_learnt_proposed_and_accepted(asked: System) -> None:
+    """A microphone that is said to be up to 8 s late is 5 s late, as a geophone that is right tells."""
+    ingest, alerting = asked.layout.url("ingest"), asked.layout.url("alerting")
+    for name, streams in (("geo", {"seismic": {"point": True}}), ("mic", {"noise": {"uniform": [-8, 0]}})):
+        httpx.put(f"{ingest}/v1/sensors/{name}", json={"area": "lab", "streams": streams}).raise_for_status()
+    late_us = np.rint(np.random.default_rng(1987).normal(5e6, 2e5, 100)).astype(int).tolist()
+    truth_us = [LAB_US + nth * 60_000_000 for nth in range(100)]
+    times_us = {"geo": truth_us, "mic": [at_us + late for at_us, late in zip(truth_us, late_us, strict=True)]}
+    items = [
+        {"sensor": name, "id": f"{name}-{nth}", "detected_at": at_us}
+        for name, of in times_us.items()
+        for nth, at_us in enumerate(of)
+    ]
+    rows = metric(asked.layout.url("archive"), ROWS) or 0
+    assert httpx.post(f"{ingest}/v1/detections", json=items).json()["accepted"] == len(items)
+    assert wait_until(lambda: (metric(asked.layout.url("archive"), ROWS) or 0) >= rows + len(items), 60)
+    fields = {"from": LAB_US, "to": LAB_US + 7_200_000_000, "within": [-20, 20], "reference_stream": "seismic"}
+    why = {"Change-Reason": "the microphone is slow"}
+    run = httpx.post(f"{alerting}/v1/learning-runs", json=fields, headers=why, timeout=30).json()["run"]
+    path = f"{alerting}/v1/learning-runs/{run}"
+    assert wait_until(lambda: httpx.get(path).json()["state"] not in {"queued", "running"}, 60)
+    said = httpx.get(path).json()
+    assert (said["state"], said["detections"], said["proposed"]) == ("done", 200, 1), said
+    [proposal] = httpx.get(f"{ingest}/v1/template-proposals", params={"state": "open"}, timeout=30).json()["items"]
+    assert (proposal["sensor"], proposal["stream"], proposal["errors"]) == ("mic", "noise", 100)
+    before = _template_of_mic(ingest)
+    httpx.post(f"{ingest}/v1/template-proposals/{proposal['id']}/accept", timeout=30).raise_for_status()
+    assert before.mean_s == -4
+    assert wait_until(lambda: _template_of_mic(ingest).mean_s == pytest.approx(-5, abs=0.1), 60)
+    audit = httpx.get(f"{alerting}/v1/audit", params={"subject": run}, timeout=30).json()["items"]
+    assert [(each["component"], each["action"], each["why"]) for each in audit if each["subject"] == run] == [
+        ("history", "learning_run.asked", "the microphone is slow")
+    ]

@@ -100,6 +100,7 @@ def post_hour(line: Line) -> list[Detection]:
             line.set_threshold(replace(CHANGED, version=version, threshold=threshold))
     with posting(scenario, third):
         line.system.kill("fusion")
+    scenario.wait_until_dealt_with()  # else fusion may know version 5 before it reads what version 4 has to judge
     line.set_threshold(replace(CHANGED, version=5, threshold=0.5))
     scenario.post([*fourth[: len(fourth) // 2], *late, *fourth[len(fourth) // 2 :]])
     scenario.wait_until_dealt_with()

@@ -106,7 +106,7 @@ QUANTISED: "QUANTISED"i
 TRUE: "TRUE"i
 FALSE: "FALSE"i
 NAME: /[a-z_][a-z0-9_]*/i
-QUOTED: /"(?:[^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-f]{4})*"/i
+QUOTED: /"(?:[^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-fA-F]{4})*"/
 TEXT: /'(?:[^']|'')*'/
 NUMBER: /[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?/i
 COMMENT: /(?:--|\/\/)[^\n]*/

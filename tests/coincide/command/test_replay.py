@@ -201,6 +201,9 @@ def test_a_signal_ends_it_while_it_waits_for_detections(tmp_path: Path, sent: si
     out, queries = tmp_path / "out.ndjson", saved(tmp_path, {"id": "q", **pair(("p", "p"))})
     command = [sys.executable, "-m", "coincide", "replay", *asked(*queries), "-", "--uncertainty", "point"]
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    # Tests that run in the background may ignore SIGINT, and whatever they start does, too.
+    heeding = f"import os, signal, sys; signal.signal({sent:d}, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", heeding, *command]
     with subprocess.Popen(command, cwd=ROOT, text=True, bufsize=1, **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -289,3 +289,11 @@ def test_what_cannot_be_used_is_refused_with_the_field(field: str, obj: object) 
 def test_an_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(QueryError("within", "is wrong")))
     assert (error.field, error.message, str(error)) == ("within", "is wrong", "within is wrong")
+
+
+def test_a_limit_that_is_nested_as_deep_as_json_may_be_is_refused() -> None:
+    nested: object = 7
+    for _ in range(500):
+        nested = [nested]
+    with pytest.raises(QueryError, match=r"limits\.max_matches_per_s"):
+        Query.from_json(intruder(limits={"max_matches_per_s": nested}))

@@ -22,6 +22,7 @@ OF_WORDS = [
     (PAIR + " AND s.x ? 3", "? 3", "is '?': nothing begins with it"),
     (PAIR + " AND (s.x > 3)", "> 3", "is '>': expected"),
     (PAIR + " ALERT {}}", "}", "is '}': expected"),
+    (PAIR + r' ALERT {"title": "a \N b"}', r'"a \N b"', "begins a text that does not end"),
 ]
 OF_JOINS = [
     (PAIR.replace("acoustic a", "acoustic s"), "acoustic s", "names the role s a second time"),
