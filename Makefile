@@ -92,8 +92,8 @@ warm: setup ## Let Kafka and Spark start a third faster from now on; takes a min
 
 .PHONY: check
 check: setup lint warm ## Lint, types, import rules and every test, those with Kafka and Spark included
-	"$(RUN)" -m pytest -m "not jvm" --numprocesses auto
-	"$(RUN)" -m pytest -m jvm
+	"$(RUN)" -m tests.once_more -m "not jvm" --numprocesses auto
+	"$(RUN)" -m tests.once_more -m jvm
 
 .PHONY: test
 test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::name
