@@ -31,16 +31,31 @@ FILL = text(
         SELECT CAST(:first AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :first + :count
     )
     INSERT INTO matches (
-        sequence, id, query, query_version, area, probability,
-        earliest_us, latest_us, received_at_us, sensors, body
+        sequence, id, query, query_version, area, probability, earliest_us, latest_us, received_at_us, body
     )
     SELECT
         n + 1, 'm-' || (n * 829327843 % 1000000007),
         CASE WHEN n % 1000003 = 7 THEN 'rare' ELSE 'query-' || (n * 7919 % 1009 % 10) END, 1,
         'area-' || (n * 104729 % 100003 % 100), 0.5 + (n * 31337 % 1000) / 2500.0,
-        :begin + n * :apart, :begin + n * :apart + 2000000, :begin + n * :apart + 3000000,
-        :line || '"s-' || (n * 613 % 997) || '"' || :line || '"s-' || (n * 617 % 991) || '"' || :line, :body
+        :begin + n * :apart, :begin + n * :apart + 2000000, :begin + n * :apart + 3000000, :body
     FROM numbers
+    """
+)
+FILL_SENSORS = text(
+    """
+    INSERT INTO match_sensors (block, sensor, sequence)
+    SELECT sequence / 4096, 's-' || (sequence * 613 % 997), sequence FROM matches
+    WHERE sequence > :first AND sequence <= :first + :count
+    UNION
+    SELECT sequence / 4096,
+        CASE WHEN sequence % 1000003 = 8 THEN 'rare' ELSE 's-' || (sequence * 617 % 991) END, sequence
+    FROM matches WHERE sequence > :first AND sequence <= :first + :count
+    """
+)
+FILL_BLOCKS = text(
+    """
+    INSERT INTO match_blocks (block, earliest_us, latest_us)
+    SELECT sequence / 4096, min(earliest_us), max(latest_us) FROM matches GROUP BY sequence / 4096
     """
 )
 
@@ -56,14 +71,17 @@ def filled(engine: Engine, matches: int) -> None:
     """Migrate the database and fill it."""
     migrate(engine)
     apart = DAYS * 24 * HOUR_US // matches
-    said = {"begin": LAST_US - apart * matches, "apart": apart, "line": "\n", "body": '{"v":1}' + " " * 500}
+    said = {"begin": LAST_US - apart * matches, "apart": apart, "body": '{"v":1}' + " " * 500}
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA cache_size = -4000000")
         for first in range(0, matches, ROWS_A_STATEMENT):
             count = min(ROWS_A_STATEMENT, matches - first)
             connection.execute(FILL, {**said, "first": first, "count": count})
+            connection.execute(FILL_SENSORS, {"first": first, "count": count})
             connection.commit()
+        connection.execute(FILL_BLOCKS)
+        connection.commit()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE")
 
@@ -80,6 +98,9 @@ def pages(matches: int) -> Mapping[str, tuple[MatchFilter, int | None]]:
         "of an area": (MatchFilter(area="area-3"), None),
         "of a query in an area": (MatchFilter(query="query-3", area="area-3"), None),
         "of a sensor": (MatchFilter(sensor="s-3"), None),
+        "of a rare sensor": (MatchFilter(sensor="rare"), None),
+        "of a sensor with none": (MatchFilter(sensor="nobody"), None),
+        "of a sensor and that hour": (MatchFilter(sensor="s-3", from_us=middle_us, to_us=middle_us + HOUR_US), None),
         "the most probable": (MatchFilter(min_probability=0.899), None),
         "of the last hour": (MatchFilter(from_us=LAST_US - HOUR_US), None),
         "of the last second": (MatchFilter(from_us=LAST_US - 1_000_000), None),

@@ -29,6 +29,7 @@ from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.receivers.receiver import Receivers
 from services.alerting.settings import AlertingSettings
+from services.alerting.store.dialect import took_too_long
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
 from services.common.access.routes import audit_router, caller_router, keys_router
@@ -40,6 +41,11 @@ from services.common.settings import Streams
 
 logger = logging.getLogger(__name__)
 
+TOO_LONG = (
+    "It takes too long to find what passes these filters (list_timeout_s). Ask for less, as of the time between "
+    "`from` and `to`; or for all of it in another `format`, which is streamed and may take longer."
+)
+
 
 async def _refuse_nul(request: Request) -> None:
     """Refuse the one character that PostgreSQL has in no text; no record has it in a name."""
@@ -47,8 +53,10 @@ async def _refuse_nul(request: Request) -> None:
         raise Problem(422, "the URL has the character NUL (%00), which is in no name")
 
 
-async def _on_database_away(_request: Request, error: Exception) -> JSONResponse:
-    """Answer that to try again may help; what is wrong is for the log alone."""
+async def _on_database_fault(_request: Request, error: Exception) -> JSONResponse:
+    """Answer what may help: to ask for less, or to try again; what is wrong is for the log alone."""
+    if isinstance(error, OperationalError) and took_too_long(error):
+        return problem_response(422, TOO_LONG)
     logger.warning("the database cannot be used", extra={"fault": str(error)})
     return problem_response(503, "The database cannot be used now.", {"Retry-After": "1"})
 
@@ -98,7 +106,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         app.get("/", include_in_schema=False)(lambda: RedirectResponse(f"{settings.console_url}/", 307))
     install_operations(app, metrics.registry, progress.not_ready_because, lambda: {"writes": writes()})
     for fault in (OperationalError, NoConnectionError):
-        app.add_exception_handler(fault, _on_database_away)
+        app.add_exception_handler(fault, _on_database_fault)
     describe_all_bodies(app)
     app.include_router(document_page_router(app.title))
     describe_access(app, needs_key=settings.needs_key)

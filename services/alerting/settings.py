@@ -110,6 +110,9 @@ class AlertingSettings(ComponentSettings):
     page_items: int = Field(100, ge=1, le=1000, description="Items on a page when the caller names no limit.")
     page_items_max: int = Field(1000, ge=1, le=10_000, description="Most items that a caller may ask for on a page.")
     max_open_per_peer: OpenPerPeer = MOST_OPEN_PER_PEER
+    list_timeout_s: float = Field(
+        5.0, gt=0, le=60, description="Longest search for a page of a list; 422 beyond. Streamed lists take their time."
+    )
     exports_max: int = Field(
         4, ge=1, le=100, description="Most lists streamed as NDJSON, CSV or Parquet at a time; one takes up to 100 MB."
     )

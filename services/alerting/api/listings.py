@@ -18,7 +18,7 @@ from services.alerting.api.result_columns import Column, Times
 from services.alerting.api.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
 from services.alerting.api.result_models import problems
 from services.alerting.settings import AlertingSettings
-from services.alerting.store.dialect import Rows
+from services.alerting.store.dialect import Rows, bounded
 from services.alerting.store.query_rows import unknown_queries
 from services.common.http.pages import PageParameters, decode_cursor, encode_cursor, json_page, page_limit
 from services.common.http.problem import Problem, problem_response
@@ -144,6 +144,7 @@ class Lists:
 
     def __init__(self, engine: Engine, settings: AlertingSettings) -> None:
         self._engine, self._settings = engine, settings
+        self._bounded = bounded(engine, settings.list_timeout_s)
         self._seats = threading.BoundedSemaphore(settings.exports_max)
 
     def answer(
@@ -157,7 +158,7 @@ class Lists:
         """Return a page, or the stream of all that passes `filters`; `newest` gives a page its last_event_id."""
         form = chosen_format(wanted.format, accept)
         queries = wanted.query if isinstance(wanted, QueryListParameters) else []
-        with self._engine.connect() as connection:
+        with self._bounded.connect() as connection:
             unknown = unknown_queries(connection, queries)
             if unknown:
                 raise Problem(404, f"query: there is no query {unknown[0][:100]!r}", {"Vary": "Accept"})

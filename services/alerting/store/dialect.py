@@ -1,18 +1,37 @@
 """Everything that differs between SQLite and PostgreSQL, and the step to the newest schema at every start."""
 
 import fcntl
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Column, Connection, Engine, Row, Select, Table, case, create_engine, event, make_url, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    FromClause,
+    Join,
+    Row,
+    Select,
+    Table,
+    case,
+    create_engine,
+    event,
+    make_url,
+    text,
+    true,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 
 Rows = Sequence[Row[*tuple[Any, ...]]]
 
@@ -24,6 +43,21 @@ def newest_first(
     if before is not None:
         statement = statement.where(sequence < before)
     return connection.execute(statement.order_by(sequence.desc()).limit(limit)).all()
+
+
+class _CrossJoin(Join):
+    inherit_cache = True
+
+
+@compiles(_CrossJoin)
+def _written(join: _CrossJoin, compiler: SQLCompiler, **options: Any) -> str:
+    left, right = (compiler.process(side, **{**options, "asfrom": True}) for side in (join.left, join.right))
+    return f"{left} CROSS JOIN {right}"
+
+
+def in_this_order(*tables: Table) -> FromClause:
+    """Return a product of `tables` that SQLite goes through in this order; PostgreSQL chooses."""
+    return reduce(lambda left, right: _CrossJoin(left, right, true()), tables)
 
 
 def where_equal(statement: Select[Any], *values: tuple[Column[Any], object]) -> Select[Any]:
@@ -57,6 +91,10 @@ REACHED_WITHIN = {
 LOST_AFTER_MS = 5000  # PostgreSQL ends the transaction of a process that hangs in its midst, and so frees its locks
 
 WRITES = "coincide_writes"  # an option of a connection
+WITHIN_S = "coincide_within_s"  # another one: how long a statement, in SQLite a transaction, may take
+STEPS_BETWEEN_LOOKS = 20_000  # of SQLite's machine: a millisecond or two
+QUERY_CANCELED = "57014"  # PostgreSQL's code
+
 FENCE = "coincide_fence"  # another one: called when a transaction that writes has begun, to refuse it
 MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the database locks
 WRITE_LOCK_KEY = MIGRATION_LOCK_KEY + 1
@@ -88,9 +126,12 @@ def _open_postgresql(url: URL, busy_timeout_ms: int) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        if connection.get_execution_options().get(WRITES, False):
+        options = connection.get_execution_options()
+        if options.get(WRITES, False):
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK_KEY})")
             _pass_fence(connection)
+        if WITHIN_S in options:
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(options[WITHIN_S] * 1000)}")
 
     return engine
 
@@ -153,10 +194,13 @@ def _open_sqlite(url: URL, busy_timeout_ms: int) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(WRITES, False)
+        options = connection.get_execution_options()
+        writes = options.get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
         if writes:
             _pass_fence(connection)
+        driver: Any = connection.connection.dbapi_connection
+        driver.set_progress_handler(_is_over(options.get(WITHIN_S)), STEPS_BETWEEN_LOOKS)
 
     return engine
 
@@ -182,6 +226,25 @@ def fenced(engine: Engine, fence: Callable[[Connection], None]) -> Engine:
     It is called when no other transaction writes any more, and none will before the end of this one.
     """
     return engine.execution_options(**{WRITES: True, FENCE: fence})
+
+
+def bounded(engine: Engine, within_s: float) -> Engine:
+    """Return an engine for reading whose statements are ended after `within_s`: see `took_too_long`."""
+    return engine.execution_options(**{WITHIN_S: within_s})
+
+
+def took_too_long(error: DBAPIError) -> bool:
+    """Whether the database was told to end what raised `error`, for it took too long."""
+    ended = getattr(error.orig, "sqlstate", None), getattr(error.orig, "sqlite_errorcode", None)
+    return ended in ((QUERY_CANCELED, None), (None, sqlite3.SQLITE_INTERRUPT))
+
+
+def _is_over(within_s: float | None) -> Callable[[], bool] | None:
+    """Return what SQLite asks now and then whether to end a statement, from now on; None: nothing."""
+    if within_s is None:
+        return None
+    until_s = time.monotonic() + within_s
+    return lambda: time.monotonic() > until_s
 
 
 def insert_ignoring_duplicates(connection: Connection, table: Table) -> Any:

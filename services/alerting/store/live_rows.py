@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 from services.alerting.store import alert_rows, episode_rows, match_rows
 from services.alerting.store.alert_rows import AlertFilter, StoredAlert
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode
+from services.alerting.store.match_blocks import end_of_blocks
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
 from services.alerting.store.tables import alerts, episodes, matches
 
@@ -31,6 +32,8 @@ def newest_sequence(connection: Connection) -> int:
 
 
 PAGE_ROWS = 500
+#: Blocks of matches that a page goes through at most, whatever passes the filters: 65,536 matches.
+PAGE_BLOCKS = 16
 FEWEST_OF_EACH = 25  # however many queries and kinds share a page
 
 
@@ -39,10 +42,12 @@ def read_page(
 ) -> tuple[list[StoredRow], int]:
     """Return the next rows with a sequence in (after, upto], oldest first, and up to where there are no others.
 
-    All filters and kinds together read about `PAGE_ROWS`. They are read one after the other, and something may be
-    stored in between: hence `upto`.
+    All filters and kinds together read about `PAGE_ROWS`, and go through at most `PAGE_BLOCKS` of matches. They are
+    read one after the other, and something may be stored in between: hence `upto`.
     """
-    reads = [read for each in filters for read in _reads(connection, each)]
+    end = end_of_blocks(connection, after, PAGE_BLOCKS)
+    upto = upto if end is None else min(upto, end)
+    reads = [read for each in filters for read in _reads(connection, each, upto)]
     share = max(FEWEST_OF_EACH, PAGE_ROWS // len(reads))
     parts = [read(after, share) for read in reads]
     until = min([upto, *(part[-1].sequence for part in parts if len(part) == share)])
@@ -50,10 +55,12 @@ def read_page(
     return sorted(rows, key=attrgetter("sequence")), until
 
 
-def _reads(connection: Connection, filters: RowFilters) -> Iterator[Callable[[int, int], Sequence[StoredRow]]]:
+def _reads(
+    connection: Connection, filters: RowFilters, upto: int
+) -> Iterator[Callable[[int, int], Sequence[StoredRow]]]:
     """Return, for each kind, what reads up to so many rows with a sequence above another, oldest first."""
     if filters.matches is not None:
-        yield partial(match_rows.read_after, connection, filters.matches)
+        yield partial(match_rows.read_after, connection, filters.matches, upto=upto)
     if filters.episodes is not None:
         yield partial(episode_rows.read_after, connection, filters.episodes)
     if filters.alerts is not None:

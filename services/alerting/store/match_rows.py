@@ -8,11 +8,10 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, Connection, Row, Select, func, select
+from sqlalchemy import Column, Connection, FromClause, Row, Select, select
 
 from services.alerting.kafka.records import MatchRecord
 from services.alerting.store.dialect import (
@@ -24,8 +23,15 @@ from services.alerting.store.dialect import (
     where_equal,
     where_overlaps,
 )
-from services.alerting.store.match_blocks import ranges_within, widen_blocks
-from services.alerting.store.tables import matches, supersessions
+from services.alerting.store.match_blocks import (
+    BLOCK_BY_BLOCK,
+    has_sensor,
+    index_sensors,
+    of_sensor,
+    ranges_within,
+    widen_blocks,
+)
+from services.alerting.store.tables import match_sensors, matches, supersessions
 
 BY_AND_SUPERSEDED = supersessions.c.superseded_by, supersessions.c.superseded
 ANY_SUPERSESSION = select(supersessions.c.superseded).limit(1)
@@ -107,6 +113,7 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
         kept = set(connection.execute(select(matches.c.sequence).where(matches.c.sequence >= first)).scalars())
         new = [each for each in new if each[0] in kept]
     widen_blocks(connection, ((place, each.record.earliest_us, each.record.latest_us) for place, each in new))
+    index_sensors(connection, ((place, (each.sensor for each in match.record.members)) for place, match in new))
     # Of all that was received: one found again after a rebuild may supersede what was not found before.
     supersedes = insert_supersessions(connection, [match.record for match in received])
     return _stored(connection, new, supersedes)
@@ -121,6 +128,10 @@ def read_match(connection: Connection, id_: str) -> str | None:
 def read_newest_first(connection: Connection, filters: MatchFilter, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, body, superseded_by) with a sequence below `before`, newest first."""
     sequence = matches.c.sequence
+    if filters.sensor is not None:
+        statement = _filtered(_select(sequence, matches.c.body, of=BLOCK_BY_BLOCK), filters)
+        statement = of_sensor(statement, filters.sensor, filters.from_us, filters.to_us, before)
+        return newest_first(connection, statement, match_sensors.c.sequence, before, limit)
     statement = _filtered(_select(sequence, matches.c.body), filters)
     if filters.from_us is None and filters.to_us is None:
         return newest_first(connection, statement, sequence, before, limit)
@@ -133,11 +144,17 @@ def read_newest_first(connection: Connection, filters: MatchFilter, before: int 
     return found
 
 
-def read_after(connection: Connection, filters: MatchFilter, after: int, limit: int) -> list[StoredMatch]:
-    """Return up to `limit` matches with a sequence above `after`, oldest first."""
+def read_after(
+    connection: Connection, filters: MatchFilter, after: int, limit: int, upto: int | None = None
+) -> list[StoredMatch]:
+    """Return up to `limit` matches with a sequence in (after, upto], oldest first; `upto` None: all above `after`."""
     m = matches.c
     columns = _select(m.sequence, m.id, m.query, m.area, m.received_at_us, m.body)
     statement = _filtered(columns, filters).where(m.sequence > after).order_by(m.sequence)
+    if filters.sensor is not None:
+        statement = statement.where(has_sensor(filters.sensor))
+    if upto is not None:
+        statement = statement.where(m.sequence <= upto)
     rows = connection.execute(statement.limit(limit)).all()
     supersedes = read_supersessions(connection, [row.id for row in rows])
     return [msgspec.structs.replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
@@ -189,34 +206,20 @@ def _row(sequence: int, match: ReceivedMatch) -> tuple[object, ...]:
         record.probability,
         *span_us,
         record.received_at_us,
-        sensor_lines(member.sensor for member in record.members),
         body,
     )
 
 
-def sensor_lines(sensors: Iterable[str]) -> str:
-    """Return a text that has a line of its own for each of `sensors`."""
-    return "\n" + "".join(map(_line, sensors))
-
-
-@lru_cache(100_000)
-def _line(sensor: str) -> str:
-    """Return `sensor` as JSON, in which a line never ends early, and the end of the line."""
-    return json.dumps(sensor) + "\n"
-
-
-def _select(*columns: Column[Any]) -> Select[Any]:
+def _select(*columns: Column[Any], of: FromClause = matches) -> Select[Any]:
     """Select `columns` and, last, `superseded_by`, which is NULL of a live match."""
     whether = supersessions.c.superseded == matches.c.id
-    return select(*columns, supersessions.c.superseded_by).select_from(matches.outerjoin(supersessions, whether))
+    return select(*columns, supersessions.c.superseded_by).select_from(of.outerjoin(supersessions, whether))
 
 
 def _filtered(statement: Select[Any], filters: MatchFilter) -> Select[Any]:
     m = matches.c
     statement = where_equal(statement, (m.query, filters.query), (m.area, filters.area))
     statement = where_overlaps(statement, (m.earliest_us, m.latest_us), filters.from_us, filters.to_us)
-    if filters.sensor is not None:  # LIKE would ignore case in SQLite
-        statement = statement.where(m.sensors != func.replace(m.sensors, sensor_lines([filters.sensor]), ""))
     if filters.min_probability is not None:
         statement = statement.where(m.probability >= filters.min_probability)
     if filters.superseded is not None:

@@ -35,7 +35,6 @@ matches = Table(
     Column("earliest_us", BigInteger, nullable=False),
     Column("latest_us", BigInteger, nullable=False),
     Column("received_at_us", BigInteger, nullable=False),
-    Column("sensors", Text, nullable=False),  # of the members, see `sensor_lines`
     Column("body", Text, nullable=False),
     Index("ix_matches_query_sequence", "query", "sequence"),
     Index("ix_matches_area_sequence", "area", "sequence"),
@@ -49,6 +48,15 @@ match_blocks = Table(
     Column("block", BigInteger, primary_key=True, autoincrement=False),  # see `store/match_blocks.py`
     Column("earliest_us", BigInteger, nullable=False),  # of all its matches
     Column("latest_us", BigInteger, nullable=False),
+)
+
+match_sensors = Table(
+    "match_sensors",
+    metadata,
+    Column("block", BigInteger, primary_key=True, autoincrement=False),
+    Column("sensor", Text, primary_key=True),  # of a member
+    Column("sequence", BigInteger, primary_key=True),  # of the match, which is in the block
+    sqlite_with_rowid=False,
 )
 
 supersessions = Table(

@@ -25,6 +25,7 @@ ON_BOTH = (
     "api/test_alerts.py",
     "api/test_episodes.py",
     "api/test_formats.py",
+    "api/test_long_lists.py",
     "api/test_queries.py",
     "api/test_results.py",
     "live/test_live_alerts.py",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, select, text
 
 from coincide import Histogram
 from services.alerting.alerts.raising import Raising
@@ -138,6 +138,14 @@ def sensor_record(
 ROOM = Room(dict.fromkeys(RECORDS, 10**12), 10**9)  # more than any test stores
 
 
+COPIED = "query, query_version, area, probability, earliest_us, latest_us, received_at_us"
+MULTIPLY = text(
+    "WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count) "
+    f"INSERT INTO matches (id, {COPIED}, body) SELECT 'm-' || n, {COPIED}, "
+    "replace(body, '\"m-1\"', '\"m-' || n || '\"') FROM matches, numbers"
+)
+
+
 class Database:
     """A database with its one writer; what was stored in it is read back."""
 
@@ -152,6 +160,11 @@ class Database:
 
     def store(self, records: Sequence[Record], reached: Sequence[Position] = ()) -> list[StoredRow]:
         return self.storage.store(records, reached)
+
+    def multiply_match(self, count: int) -> None:
+        """Store the one match that is there, m-1, again as m-2 and so on, until there are `count`."""
+        with self.engine.begin() as connection:
+            connection.execute(MULTIPLY, {"count": count})
 
     def read(self, read: Callable[Concatenate[Connection, P], R], *rest: P.args, **named: P.kwargs) -> R:
         """What `read` returns from a connection of its own."""

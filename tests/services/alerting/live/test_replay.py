@@ -6,11 +6,18 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import text
 
 from services.alerting.live import event_stream
 from services.alerting.live.hub import LiveFilter
-from services.alerting.store.live_rows import FEWEST_OF_EACH, PAGE_ROWS, RowFilters, StoredRow, read_page
+from services.alerting.store import match_blocks
+from services.alerting.store.live_rows import (
+    FEWEST_OF_EACH,
+    PAGE_BLOCKS,
+    PAGE_ROWS,
+    RowFilters,
+    StoredRow,
+    read_page,
+)
 from services.alerting.store.match_rows import MatchFilter
 from tests.services.alerting.clients import DEADLINE_S, Api, Live, eventually, is_open
 from tests.services.alerting.records import Database, episode_record, match_record
@@ -19,12 +26,6 @@ pytestmark = pytest.mark.anyio
 
 READERS = 50
 STORED = 100_000
-COPIED = "query, query_version, area, probability, earliest_us, latest_us, received_at_us, sensors"
-MULTIPLY = text(
-    "WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count) "
-    f"INSERT INTO matches (id, {COPIED}, body) SELECT 'm-' || n, {COPIED}, "
-    "replace(body, '\"m-1\"', '\"m-' || n || '\"') FROM matches, numbers"
-)
 
 
 class Pages:
@@ -62,8 +63,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Pages:
 @pytest.fixture
 def full(database: Database) -> None:
     database.store([match_record("m-1")])
-    with database.engine.begin() as connection:
-        connection.execute(MULTIPLY, {"count": STORED})
+    database.multiply_match(STORED)
 
 
 @pytest.mark.usefixtures("full")
@@ -115,3 +115,18 @@ def test_a_page_ends_where_its_fullest_part_does(database: Database) -> None:
     assert until == rows[-1].sequence
     rows, until = database.read(read_page, of_both, stored[899].sequence, stored[-1].sequence)
     assert ([row.id for row in rows], until) == ([f"m-{n}" for n in range(900, 1_000)], stored[-1].sequence)
+
+
+def test_a_page_goes_through_few_matches_however_few_pass_the_filters(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match_blocks, "BLOCK_ROWS", 4)
+    stored = [row for n in range(200) for row in database.store([match_record(f"m-{n}", query="pq"[n == 150])])]
+    filters, newest = [RowFilters(matches=MatchFilter(query="q"))], stored[-1].sequence
+    found: list[str] = []
+    upto = pages = 0
+    while upto < newest:
+        rows, next_upto = database.read(read_page, filters, upto, newest)
+        assert sum(upto < each.sequence <= next_upto for each in stored) <= 4 * PAGE_BLOCKS
+        found, upto, pages = [*found, *(row.id for row in rows)], next_upto, pages + 1
+    assert (found, upto, pages) == (["m-150"], newest, 4)

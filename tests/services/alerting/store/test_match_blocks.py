@@ -15,6 +15,7 @@ from services.alerting.store.tables import match_blocks as blocks
 from tests.services.alerting.records import ROOM, Database, match_record
 
 HOUR_S = 3600.0
+SENSORS = [("imb", "baksan"), ("imb", "imb"), ("baksan", "kamiokande")]
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stored(database: Database, times_us: Sequence[int]) -> list[int]:
     """Store a match of 10 µs for each time; return their sequences."""
-    records = [match_record(f"m-{n}", earliest_us=at, latest_us=at + 10) for n, at in enumerate(times_us)]
+    records = [
+        match_record(f"m-{n}", earliest_us=at, latest_us=at + 10, sensors=SENSORS[n % 3])
+        for n, at in enumerate(times_us)
+    ]
     return [row.sequence for first in range(0, len(records), 7) for row in database.store(records[first : first + 7])]
 
 
@@ -34,8 +38,9 @@ def test_pages_of_a_time_have_all_that_overlap_it_and_each_once(database: Databa
     sequences = stored(database, times_us)
     for _ in range(60):
         from_us, to_us = sorted((chance.randrange(-100, 6500), chance.randrange(-100, 6500)))
-        wanted = MatchFilter(from_us=chance.choice([None, from_us]), to_us=chance.choice([to_us, None]))
-        expected = [n for n, at in enumerate(times_us) if _overlaps(at, wanted)]
+        sensor = chance.choice([None, "imb", "baksan", "kamiokande", "nobody"])
+        wanted = MatchFilter(None, None, sensor, chance.choice([None, from_us]), chance.choice([to_us, None]))
+        expected = [n for n, at in enumerate(times_us) if _overlaps(at, wanted) and sensor in (None, *SENSORS[n % 3])]
         found: list[int] = []
         before = None
         while page := database.read(read_newest_first, wanted, before, 9):
@@ -73,10 +78,11 @@ def test_blocks_go_with_the_matches_in_them(database: Database) -> None:
     database.store([match_record(f"m-{n}", received_at_us=n) for n in range(40)])
     database.store([match_record("young", received_at_us=2**60)])
     expiry = Expiry(database.engine, database.metrics, (HOUR_S, HOUR_S), ROOM, chunk_rows=5, every_s=60.0)
-    assert database.rows("match_blocks") > 9
+    assert (database.rows("match_blocks") > 9, database.rows("match_sensors")) == (True, 82)
     while expiry.is_due():
         expiry.run_if_due()
-    assert (database.rows("matches"), database.rows("match_blocks")) == (1, 1)
+    assert [database.rows(table) for table in ("matches", "match_blocks")] == [1, 1]
+    assert database.rows("match_sensors") <= 2 * 4  # of the last block
 
 
 def test_the_migration_makes_the_blocks_of_what_is_stored(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +91,8 @@ def test_the_migration_makes_the_blocks_of_what_is_stored(database: Database, mo
     made = database.read(_all_blocks)
     with database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE match_blocks")
+        connection.exec_driver_sql("DROP TABLE match_sensors")
+        connection.exec_driver_sql("ALTER TABLE matches ADD COLUMN sensors text NOT NULL DEFAULT '[]'")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
     migrate(database.engine)
     assert database.read(_all_blocks) == made

@@ -47,8 +47,9 @@ def test_a_sensor_is_found_by_its_whole_name_only(database: Database) -> None:
     names = ["s1", "S1", "s", 's1","s', "s\n1", "1", "%", "é"]
     database.store([match_record(f"m-{n}", sensors=(name, "other")) for n, name in enumerate(names)])
     for n, name in enumerate(names):
-        found = database.read(read_after, MatchFilter(sensor=name), 0, 100)
-        assert [stored.id for stored in found] == [f"m-{n}"]
+        wanted = MatchFilter(sensor=name)
+        assert [stored.id for stored in database.read(read_after, wanted, 0, 100)] == [f"m-{n}"]
+        assert [json.loads(row.body)["id"] for row in database.read(read_newest_first, wanted, None, 9)] == [f"m-{n}"]
     assert len(database.read(read_after, MatchFilter(sensor="other"), 0, 100)) == len(names)
 
 
