@@ -36,7 +36,8 @@ from services.alerting.receivers.receiver import Receivers, load_receivers
 from services.alerting.receivers.sending import Telling
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.alert_rows import StoredAlert
-from services.alerting.store.dialect import DatabaseFile, migrate, open_engine
+from services.alerting.store.database_file import DatabaseFile
+from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease
 from services.alerting.store.live_rows import StoredRow, newest_sequence

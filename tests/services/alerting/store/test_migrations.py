@@ -13,7 +13,8 @@ from sqlalchemy import Engine, MetaData, insert, select
 from sqlalchemy.exc import OperationalError
 
 from services.alerting.settings import AlertingSettings
-from services.alerting.store.dialect import DatabaseFile, migrate, migrations, open_engine
+from services.alerting.store.database_file import DatabaseFile
+from services.alerting.store.dialect import migrate, migrations, open_engine
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.alerting.store.query_rows import read_queries, read_status
 from services.alerting.store.tables import matches, metadata
