@@ -1,8 +1,10 @@
-"""A topic's follower: it reads the topic whole at every start, and begins again whatever fails."""
+"""A topic's follower: it reads the topic whole at its start, and goes on or begins again whatever fails."""
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,6 +14,7 @@ from kafka.errors import KafkaTimeoutError
 from services.common.compacted_topic import TopicFollower
 
 PARTITION = TopicPartition("names", 0)
+THIS, ANOTHER = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class Named(NamedTuple):
@@ -43,15 +46,29 @@ class ListConsumer:
     """The topic as a list, of which a poll returns two records; `is_asked` is set by the first poll."""
 
     def __init__(
-        self, topic: list[Named], *, fails_at: int | None = None, waits: threading.Event | None = None
+        self,
+        topic: list[Named],
+        *,
+        fails_at: int | None = None,
+        waits: threading.Event | None = None,
+        topic_id: uuid.UUID | None = THIS,
     ) -> None:
-        self._topic, self._fails_at, self._at = topic, fails_at, 0
+        self._topic, self.fails_at, self._at = topic, fails_at, 0
         self._waits, self.is_asked = waits, threading.Event()
+        self.topic_id = topic_id
         self.is_closed = False
 
     def assign(self, _partitions: object) -> None: ...
 
-    def seek_to_beginning(self, _partition: object) -> None: ...
+    def seek_to_beginning(self, _partition: object) -> None:
+        self._at = 0
+
+    def seek(self, _partition: object, offset: int) -> None:
+        self._at = offset
+
+    @property
+    def _cluster(self) -> Any:
+        return SimpleNamespace(topic_id={PARTITION.topic: self.topic_id}.get)
 
     def end_offsets(self, _partitions: object, timeout_ms: int) -> dict[Any, int]:
         return {PARTITION: len(self._topic)}
@@ -62,7 +79,7 @@ class ListConsumer:
     def poll(self, _timeout_ms: int) -> dict[Any, list[Named]]:
         self.is_asked.set()
         assert self._waits is None or self._waits.wait(10)
-        if self._at == self._fails_at:
+        if self._at == self.fails_at:
             raise KafkaTimeoutError
         records = self._topic[self._at : self._at + 2]
         self._at += len(records)
@@ -81,7 +98,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_the_topic_is_read_whole_at_every_start_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.common.compacted_topic.RETRY_S", 0.01)
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     consumers = [ListConsumer(topic, fails_at=2), ListConsumer(topic)]
@@ -96,6 +113,39 @@ def test_the_topic_is_read_whole_at_every_start_and_followed(monkeypatch: pytest
     follower.stop()
     assert "names-follower" not in {each.name for each in threading.enumerate()}
     assert [each.is_closed for each in consumers] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "kept_s", "left", "times_whole"),
+    [
+        (THIS, 3600.0, 7, 1),
+        (THIS, 3600.0, 5, 1),
+        (THIS, 3600.0, 3, 2),
+        (THIS, 0.0, 7, 2),
+        (ANOTHER, 3600.0, 7, 2),
+        (None, 3600.0, 7, 2),
+    ],
+    ids=["more", "the same", "less than it had", "after too long", "another topic", "a broker that has no ids"],
+)
+def test_after_a_fault_it_goes_on_where_that_is_safe(
+    topic_id: uuid.UUID | None, kept_s: float, left: int, times_whole: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.common.compacted_topic.RETRY_S", 0.01)
+    monkeypatch.setattr("services.common.compacted_topic.GOES_ON_WITHIN_S", kept_s)
+    topic = [Named(f"n{nth}", nth) for nth in range(5)]
+    later = [*topic, Named("n1", None), Named("n2", 9)][:left]
+    before, after = ListConsumer(topic), ListConsumer(later, topic_id=topic_id)
+    consumers, view = iter([before, after]), NewestView()
+    follower = TopicFollower("names", view, lambda: next(consumers))
+    follower.start()
+    until(lambda: len(view.newest) == 5 and follower._stand is not None)
+    before.fails_at = 5
+    until(after.is_asked.is_set)
+    expected = NewestView()
+    expected.apply(later)
+    until(lambda: view.newest == expected.newest)
+    follower.stop()
+    assert (view.times_whole, before.is_closed) == (times_whole, True)
 
 
 def test_what_was_read_in_part_when_it_was_stopped_is_not_taken_for_the_whole() -> None:
