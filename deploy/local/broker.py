@@ -8,10 +8,12 @@ import argparse
 import base64
 import os
 import shlex
+import shutil
 import signal
 import socket
 import string
 import subprocess
+import time
 import uuid
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from deploy.local.machine import HERE, LocalError, exit_with, free_ports, wait_u
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+ROOM_BYTES = 32 << 20  # what it writes at its start is less
+LOOK_EVERY_S = 0.5
 
 
 def prepare(folder: Path, port: int, controller_port: int) -> list[str]:
@@ -39,6 +43,15 @@ def prepare(folder: Path, port: int, controller_port: int) -> list[str]:
     # KAFKA_OPTS: further options, as Kafka's own scripts take them
     options = ["-Xmx512m", "-XX:+UseSerialGC", *use_option(archive), *shlex.split(os.environ.get("KAFKA_OPTS", ""))]
     return [str(java.executable), *options, *classpath, "kafka.Kafka", str(properties)]
+
+
+def wait_for_room(folder: Path) -> None:
+    """Return once the disk of ``folder`` has room for a start: Kafka would end at once, and be tried less and less."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    if shutil.disk_usage(there).free < ROOM_BYTES:
+        print(f"Kafka starts once the disk of {there} has {ROOM_BYTES >> 20} MB left", flush=True)
+    while shutil.disk_usage(there).free < ROOM_BYTES:
+        time.sleep(LOOK_EVERY_S)
 
 
 def _write_properties(folder: Path, port: int, controller_port: int) -> Path:
@@ -138,6 +151,7 @@ def _main() -> None:
     parser.add_argument("port", type=int, help="of 127.0.0.1, for clients")
     parser.add_argument("controller_port", type=int, help="of 127.0.0.1, for the node itself")
     given = parser.parse_args()
+    wait_for_room(given.folder.resolve())
     command = prepare(given.folder.resolve(), given.port, given.controller_port)
     os.execv(command[0], command)  # noqa: S606 - no shell is the point
 

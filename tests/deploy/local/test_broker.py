@@ -1,16 +1,32 @@
 """The broker as tests and the local system use it: what survives its death, and that it says when it answers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from deploy.local.broker import Broker, answers
+from deploy.local.broker import ROOM_BYTES, Broker, answers, wait_for_room
 from tests.deploy.test_shell_scripts import broker_answers
 from tests.integration.topics import read_all, running_broker, send
 
-pytestmark = pytest.mark.jvm
+
+def test_a_start_waits_until_the_disk_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Path] = []
+
+    def usage(path: Path) -> SimpleNamespace:
+        asked.append(path)
+        return SimpleNamespace(free=len(asked) << 22)
+
+    monkeypatch.setattr("deploy.local.broker.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    wait_for_room(tmp_path / "not" / "yet")
+    assert asked == [tmp_path] * (ROOM_BYTES >> 22)
+    assert capsys.readouterr().out == f"Kafka starts once the disk of {tmp_path} has 32 MB left\n"
 
 
+@pytest.mark.jvm
 def test_what_was_acknowledged_survives_a_kill_in_a_folder_with_a_space(tmp_path: Path) -> None:
     with running_broker(tmp_path / "a b") as broker:
         send(broker.bootstrap, "coincide.status", [(b"key", {"kept": True})])
@@ -21,6 +37,7 @@ def test_what_was_acknowledged_survives_a_kill_in_a_folder_with_a_space(tmp_path
     assert not broker.is_running
 
 
+@pytest.mark.jvm
 def test_a_suspended_broker_answers_nobody_until_it_is_resumed(kafka: Broker) -> None:
     port = int(kafka.bootstrap.rsplit(":", 1)[1])
     kafka.suspend()
