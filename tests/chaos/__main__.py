@@ -3,8 +3,10 @@
 import argparse
 import re
 import secrets
+import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from deploy.local.machine import LocalError, exit_with
@@ -40,6 +42,13 @@ def show(found: Found) -> None:
     print("", growth_table(found.growth), sep="\n", flush=True)
 
 
+def _end_soon(run: Run, *_signal: object) -> None:
+    """End the run in order; whoever cannot wait for that asks again."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    print("ending after this fault; then comes the balance (Ctrl-C again: stop at once)", flush=True)
+    run.end_soon()
+
+
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Try faults on a whole system.")
     parser.add_argument("--soak", type=duration_s, default="10m", help="how long, such as 90s, 10m or 8h")
@@ -52,7 +61,9 @@ def _main() -> None:
     folder = given.folder or Path(tempfile.mkdtemp(prefix="coincide-chaos-"))
     seed = secrets.randbelow(2**31) if given.seed is None else given.seed
     print(f"seed {seed}, record in {folder / RECORD}", flush=True)
-    found = Run(folder.absolute(), chosen(given.only), seed, given.soak, given.rate, given.sensors).run()
+    run = Run(folder.absolute(), chosen(given.only), seed, given.soak, given.rate, given.sensors)
+    signal.signal(signal.SIGINT, partial(_end_soon, run))
+    found = run.run()
     show(found)
     sys.exit(0 if found.is_good else 1)
 

@@ -56,6 +56,11 @@ class Run:
     detections_hz: float = 50.0
     sensors: int = 0
     found: Found = field(default_factory=Found)
+    _ends_soon: bool = False
+
+    def end_soon(self) -> None:
+        """Try no fault after the present one, and settle the balance."""
+        self._ends_soon = True
 
     def run(self) -> Found:
         """Start the system, do faults until the time is over, each of them once at least, and settle the balance."""
@@ -86,7 +91,7 @@ class Run:
         self._note(self._calm(probe))
         for fault in drawn(self.faults, place.random):
             all_done = len(self.found.outcomes) > len(self.faults)
-            if all_done and time.monotonic() - begun_s > self.soak_s:
+            if self._ends_soon or (all_done and time.monotonic() - begun_s > self.soak_s):
                 return
             outcome = self._done(fault, place, probe, time.monotonic() - begun_s)
             self._note(outcome)

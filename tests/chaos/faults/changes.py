@@ -1,6 +1,6 @@
 """What people change while detections come: queries, templates of sensors; and a rebuild. None of it is a fault."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,24 +12,28 @@ from tests.chaos.faults.rebuilding import rebuild
 from tests.chaos.load import HALF_TEMPLATE_S, QUERY, STREAM
 
 CHANGED = "changed"
+CHANGES_ANY, MAKES_NEW = {"If-Match": "*"}, {"If-None-Match": "*"}
 CHANGED_S = (2.0, 6.0)
 WIDER = 1.5
 _TAKEN_WITHIN_S = 60.0
 _WIDE = {**QUERY, "within": [{"between": ["a", "b"], "window_s": 0.3, "threshold": 0.2}]}
 
 
-def _ask(base: str, method: str, path: str, content: Any = None) -> None:
-    """Ask until it is taken; a component may just be starting again."""
+def _ask(base: str, method: str, path: str, content: Any = None, headers: Mapping[str, str] = CHANGES_ANY) -> None:
+    """Ask until it is taken; a component may just be starting again, and Kafka may just have come back.
+
+    What is new may be there by then: a request that nobody waited for any longer was taken, too.
+    """
     said: list[str] = []
 
     def is_taken() -> bool:
         try:
-            answer = httpx.request(method, base + path, json=content, headers={"If-Match": "*"}, timeout=10.0)
+            answer = httpx.request(method, base + path, json=content, headers=dict(headers), timeout=10.0)
         except httpx.HTTPError as error:
             said.append(str(error))
             return False
         said.append(answer.text)
-        return answer.is_success
+        return answer.is_success or (headers is MAKES_NEW and answer.status_code == httpx.codes.PRECONDITION_FAILED)
 
     if not wait_until(is_taken, _TAKEN_WITHIN_S, every_s=0.5):
         raise LocalError(f"{method} {path} was not taken: {said[-1]}")
@@ -39,7 +43,7 @@ def _ask(base: str, method: str, path: str, content: Any = None) -> None:
 def _changed_query(place: Place) -> Iterator[None]:
     """Add a query, change its threshold and its window, pause and resume it, remove it; the steady one stays."""
     alerting, path = place.system.layout.url("alerting"), f"/v1/queries/{CHANGED}"
-    httpx.put(alerting + path, json=QUERY, timeout=10.0).raise_for_status()
+    _ask(alerting, "PUT", path, QUERY, MAKES_NEW)
     _ask(alerting, "PATCH", f"{path}/threshold", {"threshold": 0.6})
     yield
     for act in ("pause", "resume"):
