@@ -51,6 +51,7 @@ def test_a_receiver_that_fails_is_told_in_order_once_it_is_well(database: Databa
         until(lambda: len(sink.events) == 3)
         assert sources(sink) == ["e-0", "e-1", "e-2"]
         assert len(set(sink.tried)) == 3
+        until(lambda: len(outbox.kafka.records) == 3)
         outbox.read_back()
         assert database.read(count_waiting, "ops") == 0
     assert sink.faults == []
