@@ -35,7 +35,9 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
         "batch_size": 256 * 1024,
     }
     refuse_unless_listening(bootstrap)
-    return KafkaProducer(bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
+    servers = {"bootstrap_servers": bootstrap.split(",")}
+    producer: KafkaProducer = _made(KafkaProducer, **servers, **_CONNECTION, **{**options, **overrides})
+    return producer
 
 
 def close_producer(producer: KafkaProducer, timeout_s: float) -> None:
@@ -56,13 +58,33 @@ def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, *
         "request_timeout_ms": 10_000,
     }
     refuse_unless_listening(bootstrap)
-    return KafkaConsumer(*topics, bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
+    servers = {"bootstrap_servers": bootstrap.split(",")}
+    consumer: KafkaConsumer = _made(KafkaConsumer, *topics, **servers, **_CONNECTION, **{**options, **overrides})
+    return consumer
 
 
 def create_admin(bootstrap: str) -> KafkaAdminClient:
     """Return an admin client; raises `KafkaError` where the cluster was not found in `BOOTSTRAP_TIMEOUT_MS`."""
     refuse_unless_listening(bootstrap)
-    return KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=10_000, **_CONNECTION)
+    servers = {"bootstrap_servers": bootstrap.split(",")}
+    admin: KafkaAdminClient = _made(KafkaAdminClient, **servers, request_timeout_ms=10_000, **_CONNECTION)
+    return admin
+
+
+def _made(kind: Any, *arguments: Any, **options: Any) -> Any:
+    """Return a client of Kafka; one that did not find the cluster, as where a broker hangs, leaves no thread behind."""
+    begun = []
+
+    def connections(**config: Any) -> Any:
+        begun.append(kind.DEFAULT_CONFIG["kafka_client"](**config))
+        return begun[-1]
+
+    try:
+        return kind(*arguments, kafka_client=connections, **options)
+    except BaseException:
+        for each in begun:
+            each.close()
+        raise
 
 
 def described_topics(bootstrap: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -1,12 +1,14 @@
+import socket
 import threading
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
-from deploy.local.machine import free_ports
+from deploy.local.machine import free_ports, wait_until
+from services.common import kafka
 from services.common.kafka import close_producer, create_admin, create_consumer, create_producer
 
 
@@ -17,6 +19,19 @@ def test_a_broker_that_is_away_is_said_at_once_and_leaves_no_thread(create: Call
     with pytest.raises(KafkaConnectionError, match=f"127.0.0.1:{port}"):
         create(f"127.0.0.1:{port}")
     assert set(threading.enumerate()) == before
+
+
+@pytest.mark.parametrize("create", [create_admin, create_consumer, create_producer])
+def test_a_broker_that_hangs_is_said_in_time_and_leaves_no_thread(
+    create: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(kafka._CONNECTION, "bootstrap_timeout_ms", 200)
+    before = set(threading.enumerate())
+    with socket.create_server(("127.0.0.1", 0)) as listening:  # and nobody accepts
+        for _ in range(3):
+            with pytest.raises(KafkaError):
+                create(f"127.0.0.1:{listening.getsockname()[1]}")
+    assert wait_until(lambda: set(threading.enumerate()) <= before, 20)
 
 
 def test_a_producer_with_records_unsettled_is_ended_all_the_same() -> None:
