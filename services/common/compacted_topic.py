@@ -21,9 +21,8 @@ PROBE_S = 2.0
 RETRY_S = 1.0
 LONGEST_ANSWER_S = (ANSWER_TIMEOUT_MS + POLL_MS) / 1000  # of a consumer that is polled, and then asked for an offset
 PATIENCE_S = PROBE_S + LONGEST_ANSWER_S
-GOES_ON_WITHIN_S = (
-    3600.0  # a removal is compacted away a day after it was written, at the earliest: delete.retention.ms
-)
+#: A removal is compacted away a day after it was written, at the earliest: delete.retention.ms.
+GOES_ON_WITHIN_S = 3600.0
 
 log = logging.getLogger(__name__)
 

@@ -34,9 +34,7 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
         "max_block_ms": BOOTSTRAP_TIMEOUT_MS,
         "batch_size": 256 * 1024,
     }
-    refuse_unless_listening(bootstrap)
-    servers = {"bootstrap_servers": bootstrap.split(",")}
-    producer: KafkaProducer = _made(KafkaProducer, **servers, **_CONNECTION, **{**options, **overrides})
+    producer: KafkaProducer = _made(KafkaProducer, bootstrap, **{**options, **overrides})
     return producer
 
 
@@ -57,22 +55,20 @@ def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, *
         "allow_auto_create_topics": False,
         "request_timeout_ms": 10_000,
     }
-    refuse_unless_listening(bootstrap)
-    servers = {"bootstrap_servers": bootstrap.split(",")}
-    consumer: KafkaConsumer = _made(KafkaConsumer, *topics, **servers, **_CONNECTION, **{**options, **overrides})
+    consumer: KafkaConsumer = _made(KafkaConsumer, bootstrap, *topics, **{**options, **overrides})
     return consumer
 
 
 def create_admin(bootstrap: str) -> KafkaAdminClient:
     """Return an admin client; raises `KafkaError` where the cluster was not found in `BOOTSTRAP_TIMEOUT_MS`."""
-    refuse_unless_listening(bootstrap)
-    servers = {"bootstrap_servers": bootstrap.split(",")}
-    admin: KafkaAdminClient = _made(KafkaAdminClient, **servers, request_timeout_ms=10_000, **_CONNECTION)
+    admin: KafkaAdminClient = _made(KafkaAdminClient, bootstrap, request_timeout_ms=10_000)
     return admin
 
 
-def _made(kind: Any, *arguments: Any, **options: Any) -> Any:
+def _made(kind: Any, bootstrap: str, *topics: str, **options: Any) -> Any:
     """Return a client of Kafka; one that did not find the cluster, as where a broker hangs, leaves no thread behind."""
+    refuse_unless_listening(bootstrap)
+    servers = bootstrap.split(",")
     begun = []
 
     def connections(**config: Any) -> Any:
@@ -80,7 +76,7 @@ def _made(kind: Any, *arguments: Any, **options: Any) -> Any:
         return begun[-1]
 
     try:
-        return kind(*arguments, kafka_client=connections, **options)
+        return kind(*topics, bootstrap_servers=servers, kafka_client=connections, **_CONNECTION, **options)
     except BaseException:
         for each in begun:
             each.close()
