@@ -22,6 +22,7 @@ from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offse
 from spark_jobs.job.catching_up import records_in_bulk
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.job.dataflow import OUTPUT_TOPICS, SOURCE_TOPICS, stateful_query
+from spark_jobs.job.host_clock import HostClock
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.processor import CoreFactory
 from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
@@ -73,7 +74,7 @@ class SparkRun:
         before_spark: Callable[[], None] = lambda: None,
     ) -> None:
         """Run; a Settings-, Lock- or SessionError says in one sentence why it cannot."""
-        settings = self.settings
+        settings, clock = self.settings, HostClock()
         with ExitStack() as stack:
             access = ComponentAccess(self.component, settings, self.registry, keys_topic=settings.topic("keys"))
             export_readiness(self.registry, lambda: self.liveliness.why_not_ready() is None)
@@ -98,13 +99,16 @@ class SparkRun:
                 fatal=(SessionError,),
                 on_restart=self.metrics.restarts.inc,
                 is_released=self.is_released,
-                is_ended=partial(self._is_ended, listener),
+                is_ended=partial(self._is_ended, spark, listener, clock),
             )
             if query is not None:
                 stop_in_order(query, settings.stop_timeout_s)
 
-    def _is_ended(self, listener: BatchListener, query: StreamingQuery) -> bool:
-        """End the query if the job is to begin anew, and return whether it is; if it has lost something, raise that."""
+    def _is_ended(self, spark: SparkSession, listener: BatchListener, clock: HostClock, query: StreamingQuery) -> bool:
+        """End the query if the job is to begin anew, and return whether it is; raise why it cannot go on with it."""
+        if (set_back := clock.set_back()) is not None:
+            end_session(spark, 0)  # in order it might take as long as the clock was set back
+            raise set_back
         begins_anew = self.is_to_begin_anew()
         halt = None if begins_anew else self.lost()
         if not begins_anew and halt is None:
