@@ -18,6 +18,7 @@ from deploy.local.machine import ROOT, LocalError
 from deploy.local.system import System
 from services.common.settings import CONFIG_VARIABLE, read_yaml
 from tests.chaos.balance import QUIET_S, Balance, balance
+from tests.chaos.faults.clocks import HOST_CLOCK, prepared
 from tests.chaos.faults.disks import mounted
 from tests.chaos.faults.fault import Fault, NotTriedError, Place
 from tests.chaos.load import Load, prepare
@@ -65,7 +66,8 @@ class Run:
     def run(self) -> Found:
         """Start the system, do faults until the time is over, each of them once at least, and settle the balance."""
         runtime = self.folder / "running"
-        system = System(Layout.isolated(runtime, _own(runtime)))
+        own = _own(runtime) | (prepared(runtime) if set(HOST_CLOCK) & set(self.faults) else {})
+        system = System(Layout.isolated(runtime, own))
         stores = dict.fromkeys(runtime / each.fills for each in self.faults if each.fills)
         with mounted(stores) as disks:
             try:
@@ -82,6 +84,7 @@ class Run:
         place, probe = Place(system, load, random, disks), Probe(system, load.ledger)
         with load.running(), watch.running():
             self._do_faults(place, probe)
+        self._write("looks", {name: [asdict(each) for each in looks] for name, looks in watch.samples.items()})
         self.found.growth = watch.growth()
         self.found.balance = balance(system, load.ledger)
         self._write("balance", self.found.balance.shortened() | {"posts": load.ledger.posts})

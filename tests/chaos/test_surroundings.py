@@ -1,12 +1,16 @@
-"""A disk that is full for a while, and a port that nothing comes through to, where this machine allows it."""
+"""A full disk, a port that nothing comes through to, and a clock that was set, where this machine allows it."""
 
 import os
 import shutil
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.faults.clocks import prepared, set_clock
 from tests.chaos.faults.disks import full, mounted
 from tests.chaos.faults.fault import NotTriedError
 from tests.chaos.faults.surroundings import dropping
@@ -42,3 +46,28 @@ def test_a_machine_without_nft_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(NotTriedError, match="Debian's package nftables"), dropping(1):
         pass
+
+
+CLOCK = """
+import sys, threading, time
+begun_s = time.monotonic()
+while sys.stdin.readline():
+    threading.Event().wait(0.05)
+    print(time.time(), time.monotonic() - begun_s, flush=True)
+"""
+
+
+def test_a_process_reads_the_time_of_day_that_is_set_and_waits_as_long_as_before(tmp_path: Path) -> None:
+    if not (environment := prepared(tmp_path)):
+        pytest.skip("no C compiler is here")
+    command, environ = [sys.executable, "-c", CLOCK], {**os.environ, **environment}
+    with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        begun_s = time.monotonic()
+        for ahead_s in (0, 3600, -3600, 0):
+            set_clock(tmp_path, ahead_s)
+            print(file=process.stdin, flush=True)
+            of_day_s, since_start_s = map(float, process.stdout.readline().split())
+            assert of_day_s - time.time() == pytest.approx(ahead_s, abs=5)
+            assert since_start_s <= time.monotonic() - begun_s

@@ -1,6 +1,7 @@
 """All faults there are."""
 
 from tests.chaos.faults.changes import CHANGES
+from tests.chaos.faults.clocks import HOST_CLOCK
 from tests.chaos.faults.damage import DAMAGE
 from tests.chaos.faults.fault import Fault
 from tests.chaos.faults.inputs import GATEWAY_CLOCKS, POISON
@@ -10,6 +11,6 @@ from tests.chaos.faults.surroundings import FULL_DISKS, PARTITIONS
 FAULTS: list[Fault] = [
     *(*KILLED, *HUNG),
     *(*FULL_DISKS, *PARTITIONS),
-    *(*POISON, *GATEWAY_CLOCKS),
+    *(*POISON, *GATEWAY_CLOCKS, *HOST_CLOCK),
     *(*CHANGES, *DAMAGE),
 ]
