@@ -7,11 +7,10 @@ counts an interval between batches by the time of day, too. So the job has to st
 
 import time
 from collections.abc import Callable
-from typing import Final
 
 from spark_jobs.job.session import SessionError
 
-MOST_SET_BACK_S: Final = 5.0
+MOST_SET_BACK_S = 5.0
 """A client that waits no longer than this recovers soon enough by itself."""
 
 

@@ -18,7 +18,7 @@ from deploy.local.machine import ROOT, LocalError
 from deploy.local.system import System
 from services.common.settings import CONFIG_VARIABLE, read_yaml
 from tests.chaos.balance import QUIET_S, Balance, balance
-from tests.chaos.faults.clocks import HOST_CLOCK, prepared
+from tests.chaos.faults.clocks import prepared
 from tests.chaos.faults.disks import mounted
 from tests.chaos.faults.fault import Fault, NotTriedError, Place
 from tests.chaos.load import Load, prepare
@@ -66,7 +66,7 @@ class Run:
     def run(self) -> Found:
         """Start the system, do faults until the time is over, each of them once at least, and settle the balance."""
         runtime = self.folder / "running"
-        own = _own(runtime) | (prepared(runtime) if set(HOST_CLOCK) & set(self.faults) else {})
+        own = _own(runtime) | (prepared(runtime) if any(each.sets_clock for each in self.faults) else {})
         system = System(Layout.isolated(runtime, own))
         stores = dict.fromkeys(runtime / each.fills for each in self.faults if each.fills)
         with mounted(stores) as disks:

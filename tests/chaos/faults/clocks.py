@@ -20,7 +20,7 @@ def prepared(folder: Path) -> dict[str, str]:
     """Return the environment of processes whose clock `set_clock` sets; nothing where no compiler is here."""
     if (compiler := shutil.which("cc")) is None:
         return {}
-    set_clock(folder, 0)
+    (folder / _FILE).write_bytes(_written(0))
     compiled = folder / _COMPILED
     command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(compiled), str(SOURCE)]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
@@ -29,8 +29,12 @@ def prepared(folder: Path) -> dict[str, str]:
 
 def set_clock(folder: Path, ahead_s: int) -> None:
     """Have all processes with the environment of `prepared` read a time of day that is so far ahead, from now on."""
-    with (folder / _FILE).open("r+b" if (folder / _FILE).exists() else "wb") as file:
-        file.write(struct.pack("=q", ahead_s * 1_000_000))
+    with (folder / _FILE).open("r+b") as file:  # never cut short: the processes have it mapped
+        file.write(_written(ahead_s))
+
+
+def _written(ahead_s: int) -> bytes:
+    return struct.pack("=q", ahead_s * 1_000_000)
 
 
 @contextmanager
@@ -46,6 +50,6 @@ def _wrong(ahead_s: int, place: Place) -> Iterator[None]:
 
 
 HOST_CLOCK: list[Fault] = [
-    fault(f"clock of the host an hour {shown}", partial(_wrong, ahead_s), "fusion", lasts_s=WRONG_S)
+    fault(f"clock of the host an hour {shown}", partial(_wrong, ahead_s), "fusion", lasts_s=WRONG_S, sets_clock=True)
     for ahead_s, shown in ((3600, "ahead"), (-3600, "behind"))
 ]

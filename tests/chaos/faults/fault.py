@@ -33,6 +33,7 @@ class Fault:
     applied: Callable[[Place], AbstractContextManager[None]]
     lasts_s: tuple[float, float] = (0.0, 0.0)  # least and most seconds
     fills: str = ""  # the store whose folder must be a disk of its own
+    sets_clock: bool = False  # whether the processes must read a clock that can be set
 
 
 def fault(
@@ -41,6 +42,7 @@ def fault(
     *touches: str,
     lasts_s: tuple[float, float] = (0.0, 0.0),
     fills: str = "",
+    sets_clock: bool = False,
 ) -> Fault:
     """Return the fault of this name."""
-    return Fault(name, frozenset(touches), applied, lasts_s, fills)
+    return Fault(name, frozenset(touches), applied, lasts_s, fills, sets_clock)
