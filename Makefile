@@ -84,7 +84,7 @@ monitor: setup ## Prometheus and Alertmanager beside a running system, where the
 
 .PHONY: drill
 drill: setup ## Break a system of its own in six ways: which alert rings, and after how long (needs Prometheus; NAMES="kafka ...")
-	@"$(RUN)" -m tests.drills $(NAMES)
+	@"$(RUN)" -m trials.drills $(NAMES)
 
 .PHONY: warm
 warm: setup ## Let Kafka and Spark start a third faster from now on; takes a minute, once
@@ -106,11 +106,11 @@ test-fast: $(STAMP) ## The tests that need no JVM and no more than a second or t
 
 .PHONY: chaos
 chaos: setup warm ## Break a whole system on purpose and count what is lost (SOAK=10m or 8h, SEED=, RATE=, SENSORS=, ONLY=kill)
-	"$(RUN)" -m tests.chaos --soak "$(or $(SOAK),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(RATE),--rate "$(RATE)") $(if $(SENSORS),--sensors "$(SENSORS)") $(if $(ONLY),--only "$(ONLY)")
+	"$(RUN)" -m trials.chaos --soak "$(or $(SOAK),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(RATE),--rate "$(RATE)") $(if $(SENSORS),--sensors "$(SENSORS)") $(if $(ONLY),--only "$(ONLY)")
 
 .PHONY: fuzz
 fuzz: setup ## Try bytes that nobody would send, wherever some come in (FUZZ=10m or 1h, SEED=, ONLY=frames; needs atheris)
-	"$(RUN)" -m tests.fuzz --for "$(or $(FUZZ),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(ONLY),--only "$(ONLY)")
+	"$(RUN)" -m trials.fuzz --for "$(or $(FUZZ),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(ONLY),--only "$(ONLY)")
 
 .PHONY: lint
 lint: $(STAMP) ## Lint, format, types and import rules

@@ -14,11 +14,11 @@ import pytest
 from deploy.local.layout import Layout
 from deploy.local.machine import ROOT, wait_until
 from deploy.local.system import System
-from tests.chaos.balance import QUIET_S, balance
-from tests.chaos.load import Load, prepare
-from tests.chaos.probe import Probe
 from tests.integration.topics import read_all
 from tests.reference.spark_cluster import Cluster, executors, running_cluster, runs_python
+from trials.chaos.balance import QUIET_S, balance
+from trials.chaos.load import Load, prepare
+from trials.chaos.probe import Probe
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(1200)]
 

@@ -8,10 +8,10 @@ import pytest
 
 from deploy.local.machine import wait_until
 from deploy.local.system import System
-from tests.drills.first_row import BLANK, expression_of, panels, shown
-from tests.drills.monitoring import Monitoring, monitored
 from tests.prometheus import find_prometheus
 from tests.services.alerting.receivers.alertmanager_process import find_alertmanager
+from trials.drills.first_row import BLANK, expression_of, panels, shown
+from trials.drills.monitoring import Monitoring, monitored
 
 pytestmark = pytest.mark.jvm
 
