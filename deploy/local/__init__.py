@@ -1,6 +1,7 @@
 """The whole system on one machine, without containers: ``make up``, ``make demo``, and the tests' own copies of it.
 
 - `machine`: the checkout, free ports, waiting, and the one kind of error; everything here stands on it
+- `patience`: waiting for processes as long as they make progress
 - `java`, `jars`: the Java that runs Kafka and Spark, and what they need besides; found, or fetched once
 - `broker`: one Kafka; tests use it alone
 - `class_archives`, `warming`: what lets Java start faster, and how it is written
