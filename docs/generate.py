@@ -20,6 +20,7 @@ from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
 from services.common.kafka import create_producer
 from services.common.settings import load_streams
+from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import load_topics
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
@@ -323,7 +324,9 @@ def _top_names() -> Iterator[str]:
 def _ingest_app() -> Any:
     metrics = IngestMetrics(CollectorRegistry())
     settings, registry = IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml"))
-    never_started = KafkaPublisher(lambda: create_producer("127.0.0.1:9092"), metrics, timeout_s=1, most_bytes=0)
+    never_started = KafkaPublisher(
+        lambda: create_producer("127.0.0.1:9092"), metrics, timeout_s=1, most_bytes=0, names=DEFAULT_NAMES
+    )
     access = ComponentAccess("ingest", settings, CollectorRegistry())
     return create_ingest(settings, registry, never_started, metrics, audit=access.audit)
 

@@ -98,7 +98,7 @@ def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     streams, stopping = load_streams(settings.streams_path), _stopping()
     queue = history_queue(settings, streams, partial(propose, settings))
     service = run_service(queue, settings)
-    access = ComponentAccess("history", settings, service.registry, keys_topic=settings.topic("keys"))
+    access = ComponentAccess("history", settings, service.registry)
     server = RunServer(settings, access, service)
     queue.start()
     server.start()

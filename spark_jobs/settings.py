@@ -17,7 +17,6 @@ class SessionSettings(ComponentSettings):
 
     APP: ClassVar[str]
 
-    topic_prefix: str = Field("coincide.", description="What every topic's name begins with.")
     jars_path: Path = Field(Path(".local/jars/spark"), description="Folder of the jars of Spark's Kafka connector.")
     class_archive_path: Path | None = Field(
         None,
@@ -47,7 +46,7 @@ class SessionSettings(ComponentSettings):
 
     def topic(self, name: str) -> str:
         """Return the full name of a topic: detections, queries, matches, episodes, and all others that are declared."""
-        return self.topic_prefix + name
+        return self.topic_names.full(name)
 
 
 class SparkSettings(SessionSettings):

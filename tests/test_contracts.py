@@ -39,8 +39,8 @@ from spark_jobs.job.processor import deferral_record
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.frames import rows_of
 from tests.reference.fused import assert_occurred
+from tests.services.alerting.records import NAMES, record, state_of
 from tests.services.alerting.records import TOPICS as ALERTING
-from tests.services.alerting.records import record, state_of
 from tests.services.ingest.building import Ingest, KeepingPublisher
 from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.inputs import Row, frame, put, started
@@ -430,7 +430,7 @@ def test_what_is_wrong_is_refused(topic: str, what: str, records: dict[str, list
 
 def read(value: dict[str, Any]) -> Any:
     """Return the one episode that alerting makes of a record."""
-    [episode] = sort_records([record(ALERTING.episodes, value)], Metrics(CollectorRegistry())).episodes
+    [episode] = sort_records([record(ALERTING.episodes, value)], Metrics(CollectorRegistry()), NAMES).episodes
     return episode
 
 

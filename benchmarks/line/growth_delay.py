@@ -22,9 +22,10 @@ from coincide import Histogram
 from deploy.local.machine import wait_until
 from deploy.local.system import System
 from services.common.kafka import create_producer
-from services.ingest.kafka.publisher import DETECTIONS
+from services.common.topic_names import DEFAULT_NAMES
 
 TEMPLATE = Histogram.uniform(-0.0001, 0.0001)
+DETECTIONS = DEFAULT_NAMES.full("detections")
 PAUSE_S = 0.5
 ALL_CAME_S = 300
 

@@ -33,13 +33,14 @@ from coincide import Histogram
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports, wait_until
 from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import create_topics, load_topics
-from services.ingest.kafka.publisher import DETECTIONS
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 
 AREAS, BODIES, CONNECTIONS = 64, 512, 32
 START_S = 1_760_000_000
+DETECTIONS = DEFAULT_NAMES.full("detections")
 NAMES = ("ingest", "broker", "generator")
 
 

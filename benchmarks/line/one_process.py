@@ -34,6 +34,7 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.audit import AuditTrail
 from services.common.record_publisher import RecordPublisher
+from services.common.topic_names import DEFAULT_NAMES
 from services.ingest.app import create_app
 from services.ingest.kafka.publisher import DETECTIONS, KafkaPublisher
 from services.ingest.metrics import IngestMetrics
@@ -45,7 +46,7 @@ from spark_jobs.job import dataflow
 from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_COLUMNS, FusionCores, FusionProcessor
 
 START_US = 1_760_000_000_000_000
-OUTPUT_TOPICS = {name: f"coincide.{name}" for name in dataflow.OUTPUT_TOPICS}
+OUTPUT_TOPICS = {name: DEFAULT_NAMES.full(name) for name in dataflow.OUTPUT_TOPICS}
 PARTITIONS = 8
 
 
@@ -86,7 +87,7 @@ class KeepingProducer:
         return set(range(PARTITIONS))
 
     def send(self, topic: str, value: bytes, key: bytes | None = None, **_when: int) -> Future:
-        assert topic == DETECTIONS, value  # the load has nothing that is refused
+        assert topic == DEFAULT_NAMES.full(DETECTIONS), value  # the load has nothing that is refused
         self.frames.append((key or b"", value))
         return Future().success(None)
 
@@ -101,8 +102,8 @@ class Gateway:
         registry, metrics = Registry(streams), IngestMetrics(CollectorRegistry())
         registry.replace([dict(_sensors(streams))])
         self.producer, self._sent_us = KeepingProducer(), START_US
-        self._publisher = KafkaPublisher(lambda: self.producer, metrics, 10.0, 64 * 1024 * 1024)
-        audit = AuditTrail("ingest", RecordPublisher("nowhere:1", 1.0))  # nothing is changed
+        self._publisher = KafkaPublisher(lambda: self.producer, metrics, 10.0, 64 * 1024 * 1024, names=DEFAULT_NAMES)
+        audit = AuditTrail("ingest", RecordPublisher("nowhere:1", 1.0, DEFAULT_NAMES))  # nothing is changed
         self._app = create_app(
             IngestSettings(), registry, self._publisher, metrics, audit=audit, clock_us=lambda: self._sent_us
         )
@@ -162,7 +163,7 @@ class Readers:
         settings, self._engine = AlertingSettings(), open_engine(f"sqlite:///{folder / 'alerting.sqlite3'}")
         migrate(self._engine)
         metrics = Metrics(CollectorRegistry())
-        self._storage, self._offset = Storage(self._engine, metrics), 0
+        self._storage, self._offset = Storage(self._engine, metrics, DEFAULT_NAMES), 0
         self.matches = self._wanted = 0
         self._hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
         waits_s = {"heartbeat_s": settings.live_heartbeat_s, "send_timeout_s": settings.live_send_timeout_s}
@@ -180,7 +181,7 @@ class Readers:
 
     async def store(self, answers: Iterator[tuple[str, bytes, bytes]], at_us: int) -> None:
         """Store what a batch brought as the follower does; return when the reader has it."""
-        read = [each for each in answers if each[0] in TOPICS.names()]
+        read = [each for each in answers if DEFAULT_NAMES.short(each[0]) in TOPICS.names()]
         records = [Record(topic, 0, self._offset, at_us // 1000, key, value) for topic, key, value in read]
         self._offset += 1
         self._wanted += sum(record.topic == OUTPUT_TOPICS["matches"] for record in records)

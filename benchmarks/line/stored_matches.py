@@ -29,8 +29,9 @@ from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.store.dialect import migrate, open_engine
+from services.common.topic_names import DEFAULT_NAMES
 
-MATCHES = TopicPartition("coincide.matches", 0)
+MATCHES = TopicPartition(DEFAULT_NAMES.full("matches"), 0)
 BATCH_BYTES = 256 * 1024  # as the fusion job's producer fills them
 CORE = fusion_core.Size(frames_a_push=36, seconds=10.0)
 
@@ -83,7 +84,7 @@ def storing(size: Size, *, readers: int) -> tuple[int, Work]:
         with tempfile.TemporaryDirectory() as folder:
             engine = open_engine(f"sqlite:///{folder}/alerting.sqlite3")
             migrate(engine)
-            storage, hub = Storage(engine, metrics), LiveHub(metrics, readers + 1, size.matches)
+            storage, hub = Storage(engine, metrics, DEFAULT_NAMES), LiveHub(metrics, readers + 1, size.matches)
             seats = [hub.seat(LiveFilter()) for _ in range(readers)]
             for seat in seats:
                 hub.join(seat, 0)

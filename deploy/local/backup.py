@@ -88,7 +88,8 @@ def _places(layout: Layout) -> Places:
     own = environ.get(CONFIG_VARIABLE)
     return Places(
         layout.bootstrap,
-        load_topics(ROOT / located(Path("config/topics.yaml"), environ)),
+        load_topics(ROOT / located(Path("config/topics.yaml"), environ), layout.topic_names),
+        layout.topic_names,
         database if file is None else f"sqlite:///{(ROOT / file).absolute()}",
         ROOT / settings_of(FusionSettings, environ).checkpoint_path,
         Path(own) if own else None,

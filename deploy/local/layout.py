@@ -16,6 +16,7 @@ from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import trust_context
 from services.common.settings import S, SettingsError, load_settings, located
+from services.common.topic_names import DEFAULT_NAMES, TopicNames
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
@@ -51,6 +52,7 @@ class Layout:
     needs_key: bool = False  # whether some component answers nobody without a key
     secure: frozenset[str] = frozenset()  # the components that speak HTTPS
     trusted: Path | None = None  # the certificates by which their callers know them; None: what this machine trusts
+    topic_names: TopicNames = DEFAULT_NAMES  # the names of the topics of its components
 
     @classmethod
     def of_checkout(cls, environ: Mapping[str, str] = os.environ, overrides: Mapping[str, str] | None = None) -> Self:
@@ -68,6 +70,7 @@ class Layout:
         archives = archive.path is not None
         used = [ingest, alerting, fusion, *([archive, history] if archives else [])]
         kafka = _one_local_port({each.kafka_bootstrap for each in used})
+        names = TopicNames(_same_for_all("topic_prefix", {each.topic_prefix for each in used}))
         services = (ingest, alerting, fusion, archive, history, console)
         ports = Ports(kafka, kafka + 1, *(each.port for each in services))
         shown = {name: each.tls_certificate for name, each in zip(COMPONENTS, services, strict=True)}
@@ -87,7 +90,7 @@ class Layout:
         said += [console.archive_url, console.history_url] if archives else []
         told = zip(_told_where(ports, secure, archives=archives).items(), said, strict=True)
         own |= {name: url for (name, url), known in told if url != known and name not in environ}
-        return cls(RUNTIME, ports, own, archives, any(each.needs_key for each in used), secure, trusted)
+        return cls(RUNTIME, ports, own, archives, any(each.needs_key for each in used), secure, trusted, names)
 
     @classmethod
     def isolated(
@@ -106,6 +109,7 @@ class Layout:
         own = {name: json.dumps(value) for name, value in paths.items()}
         for component in ("INGEST", "ALERTING", "FUSION", "ARCHIVE", "HISTORY"):
             own[f"COINCIDE_{component}_KAFKA_BOOTSTRAP"] = json.dumps(f"127.0.0.1:{ports.kafka}")
+            own[f"COINCIDE_{component}_TOPIC_PREFIX"] = json.dumps(DEFAULT_NAMES.prefix)
             own[f"COINCIDE_{component}_PORT"] = str(getattr(ports, component.lower()))
         own["COINCIDE_HISTORY_RUNS_PATH"] = json.dumps(str(runtime / "runs"))
         own["COINCIDE_CONSOLE_PORT"] = str(ports.console)
@@ -209,10 +213,15 @@ def _only_one(certificates: set[Path]) -> Path | None:
     return next(iter(certificates), None)
 
 
+def _same_for_all(setting: str, values: set[str]) -> str:
+    if len(values) > 1:
+        raise LocalError(f"{setting} must be the same for all components, not {sorted(values)}")
+    [value] = values
+    return value
+
+
 def _one_local_port(bootstraps: set[str]) -> int:
-    if len(bootstraps) > 1:
-        raise LocalError(f"kafka_bootstrap must be the same for all components, not {sorted(bootstraps)}")
-    [bootstrap] = bootstraps
+    bootstrap = _same_for_all("kafka_bootstrap", bootstraps)
     host, _, port = bootstrap.rpartition(":")
     if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
         raise LocalError(f"make up runs its own Kafka on 127.0.0.1, and kafka_bootstrap is {bootstrap!r}")

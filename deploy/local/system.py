@@ -108,7 +108,12 @@ class System:
         self._start("kafka", report)
         self.wait_ready("kafka", report=report)
         environ = self.layout.environ(java.home)
-        _run_once("topics", ["services.common.topics", "--kafka", self.layout.bootstrap], environ, report)
+        _run_once(
+            "topics",
+            ["services.common.topics", "--kafka", self.layout.bootstrap, "--prefix", self.layout.topic_names.prefix],
+            environ,
+            report,
+        )
         if rebuild:
             self.rebuild(report)
         for name in self.processes[1:]:

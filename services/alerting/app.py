@@ -101,7 +101,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(history_router(settings))
     app.include_router(caller_router())
     app.include_router(keys_router(access))
-    app.include_router(audit_router(partial(create_consumer, settings.kafka_bootstrap)))
+    app.include_router(audit_router(partial(create_consumer, settings.kafka_bootstrap), settings.topic_names))
     if settings.console_url is not None:
         app.get("/", include_in_schema=False)(lambda: RedirectResponse(f"{settings.console_url}/", 307))
     install_operations(app, metrics.registry, progress.not_ready_because, lambda: {"writes": writes()})

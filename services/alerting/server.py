@@ -47,8 +47,7 @@ from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
-from services.common.sensor_health import TOPIC as HEALTH
-from services.common.sensor_health import HealthFeed
+from services.common.sensor_health import HEALTH, HealthFeed
 from services.common.settings import load_streams
 
 GRACE_S = 5
@@ -67,7 +66,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     metrics.database_lost_at.set(file.lost_at_s())  # whoever noticed ended within a second: nobody may have asked it
     access = ComponentAccess("alerting", settings, metrics.registry)
     progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up, file.is_lost)
-    records = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
+    records = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s, settings.topic_names)
     changes = QueryChanges(
         engine,
         records,
@@ -80,9 +79,9 @@ def build_app(settings: AlertingSettings) -> Guarded:
     hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches, settings.live_replays_max)
     receivers = Receivers(load_receivers(settings.receivers_path))
     sensors, heard = RegisteredSensors(), HealthFeed()
-    views: dict[str, TopicView] = {SENSORS: sensors, f"coincide.{HEALTH}": heard, TOPICS.queries: streams}
+    views: dict[str, TopicView] = {SENSORS: sensors, HEALTH: heard, TOPICS.queries: streams}
     read = partial(create_consumer, settings.kafka_bootstrap)
-    topics = [TopicFollower(topic, view, read) for topic, view in views.items()]
+    topics = [TopicFollower(settings.topic_names.full(name), view, read) for name, view in views.items()]
 
     def kafka_answers() -> bool:
         return all(each.kafka_answers for each in topics)
@@ -107,7 +106,9 @@ def build_app(settings: AlertingSettings) -> Guarded:
         with engine.connect() as connection:
             hub.newest_sequence = newest_sequence(connection)
         handing_over = HandingOver(engine, _listeners(hub, progress, telling), hub.newest_sequence)
-        follower = follow(Standby(engine, handing_over, receivers, progress, metrics, kafka_answers))
+        follower = follow(
+            Standby(engine, handing_over, receivers, progress, metrics, kafka_answers, settings.topic_names)
+        )
         begun: list[Lease | Follower | TopicFollower | ComponentAccess] = [lease, follower, *topics, access]
         for each in begun:
             each.start()
@@ -148,14 +149,14 @@ def _follows(
     conditions: SystemConditions,
 ) -> Callable[[Standby], Follower]:
     """Return what makes the thread that follows Kafka and writes the database, or stands by."""
+    names = settings.topic_names
     retention = settings.room, settings.retention_chunk_rows, settings.retention_every_s
     expiry = Expiry(lease.writer, metrics, settings.kept_s, *retention)
-    storage = Storage(lease.writer, metrics, raising, conditions)
+    storage = Storage(lease.writer, metrics, names, raising, conditions)
 
     def connect() -> KafkaSession:
-        return KafkaSession(
-            settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), DETECTIONS, settings.batch_records
-        )
+        followed, watched = map(names.full, TOPICS.names()), names.full(DETECTIONS)
+        return KafkaSession(settings.kafka_bootstrap, settings.group, followed, watched, settings.batch_records)
 
     return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage)
 

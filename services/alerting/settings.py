@@ -23,8 +23,11 @@ class AlertingSettings(ComponentSettings):
 
     port: Port = 8020
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
-    kafka_group: str = Field(
-        "coincide-alerting", min_length=1, description="Consumer group under which offsets are shown to Kafka's tools."
+    kafka_group: str | None = Field(
+        None,
+        min_length=1,
+        description="Consumer group under which offsets are shown to Kafka's tools. null: one of the name of "
+        "`topic_prefix`, such as coincide-alerting.",
     )
     kafka_timeout_s: Seconds = Field(
         5.0, description="Longest wait for Kafka to acknowledge a change of a query before the answer is 503."
@@ -153,6 +156,11 @@ class AlertingSettings(ComponentSettings):
         pattern=r"^https?://[^/?#\s@*]+$",
         description="The console, as people reach it: / of alerting leads there. null: / is no page.",
     )
+
+    @property
+    def group(self) -> str:
+        """The consumer group: the one that is set, or one for each prefix of topics."""
+        return self.kafka_group or f"{self.topic_prefix.removesuffix('.')}-alerting"
 
     @property
     def kept_s(self) -> tuple[float, float]:

@@ -35,7 +35,8 @@ def _places(given: argparse.Namespace) -> Places:
     own = os.environ.get(CONFIG_VARIABLE)
     return Places(
         settings.kafka_bootstrap,
-        load_topics(located(Path("config/topics.yaml"), os.environ)),
+        load_topics(located(Path("config/topics.yaml"), os.environ), settings.topic_names),
+        settings.topic_names,
         None if given.no_database else settings.database_url,
         given.checkpoint,
         Path(own) if own else None,

@@ -12,14 +12,15 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
 from services.common.kafka import close_producer, create_admin, create_consumer, create_producer
+from services.common.topic_names import TopicNames
 from services.common.topics import Topic, TopicConflictError, create_topics
 
 #: Topics in the order in which their ends are noted: effects before causes, and who was told last. See decision 46.
-_CAUSES = ("coincide.detections", "coincide.deferrals")
+_CAUSES = ("detections", "deferrals")
 _SAID = ("queries", "sensors", "templates", "keys", "audit", "alert-controls")
-_LATER = (_CAUSES, tuple(f"coincide.{each}" for each in _SAID), ("coincide.deliveries",))
+_LATER = (_CAUSES, _SAID, ("deliveries",))
 #: Topics whose records get the offsets again that they had: a checkpoint, an archive and episodes name them.
-IN_PLACE = frozenset({"coincide.detections", "coincide.deferrals", "coincide.queries"})
+IN_PLACE = frozenset({"detections", "deferrals", "queries"})
 
 SCHEMA = pa.schema(
     [
@@ -50,27 +51,30 @@ class SavedRecord(NamedTuple):
         return 64 + len(self.key or b"") + len(self.value or b"")
 
 
-def in_order(names: Collection[str]) -> list[list[str]]:
+def in_order(topics: Collection[str], names: TopicNames) -> list[list[str]]:
     """Return the topics in groups; the ends of a group are noted once the group before it has been read.
 
     Examples
     --------
-    >>> in_order(["coincide.keys", "coincide.detections", "coincide.matches", "coincide.deliveries"])
-    [['coincide.matches'], ['coincide.detections'], ['coincide.keys'], ['coincide.deliveries']]
+    >>> in_order(["reef.keys", "reef.detections", "reef.matches", "reef.deliveries"], TopicNames("reef."))
+    [['reef.matches'], ['reef.detections'], ['reef.keys'], ['reef.deliveries']]
     """
-    later = {name for group in _LATER for name in group}
-    groups = [[name for name in names if name not in later], *([n for n in names if n in group] for group in _LATER)]
+    groups = [list(map(names.full, group)) for group in _LATER]
+    later = {topic for group in groups for topic in group}
+    groups = [[each for each in topics if each not in later], *([t for t in topics if t in group] for group in groups)]
     return [sorted(group) for group in groups if group]
 
 
-def save_topics(bootstrap: str, topics: Mapping[str, Topic], folder: Path) -> dict[str, list[SavedPartition]]:
+def save_topics(
+    bootstrap: str, topics: Mapping[str, Topic], names: TopicNames, folder: Path
+) -> dict[str, list[SavedPartition]]:
     """Write the records of ``topics`` below ``folder`` and return what was written; raises KafkaError."""
     consumer = create_consumer(bootstrap, max_poll_records=_ROWS_AT_ONCE)
     try:
         return {
             name: partitions
-            for group in in_order(topics)
-            for name, partitions in _save_group(consumer, group, topics, folder).items()
+            for group in in_order(topics, names)
+            for name, partitions in _save_group(consumer, group, topics, names, folder).items()
         }
     finally:
         consumer.close(timeout_ms=1_000)
@@ -82,15 +86,15 @@ def file_of(folder: Path, topic: str, partition: int) -> Path:
 
 
 def _save_group(
-    consumer: KafkaConsumer, names: list[str], topics: Mapping[str, Topic], folder: Path
+    consumer: KafkaConsumer, group: list[str], topics: Mapping[str, Topic], names: TopicNames, folder: Path
 ) -> dict[str, list[SavedPartition]]:
-    numbers = {name: sorted(consumer.partitions_for_topic(name) or ()) for name in names}
+    numbers = {name: sorted(consumer.partitions_for_topic(name) or ()) for name in group}
     if missing := [name for name, found in numbers.items() if not found]:
-        raise BackupError(f"there is no topic {missing[0]}: python -m services.common.topics creates it")
-    partitions = {name: [TopicPartition(name, each) for each in numbers[name]] for name in names}
-    ends = consumer.end_offsets([each for name in names for each in partitions[name]], timeout_ms=_ANSWER_MS)
+        raise BackupError(f"there is no topic {missing[0]}: python -m services.common.topics{names.option} creates it")
+    partitions = {name: [TopicPartition(name, each) for each in numbers[name]] for name in group}
+    ends = consumer.end_offsets([each for name in group for each in partitions[name]], timeout_ms=_ANSWER_MS)
     saved: dict[str, list[SavedPartition]] = {}
-    for name in names:
+    for name in group:
         (folder / name).mkdir(parents=True)
         compacted = is_compacted(topics[name])
         saved[name] = [
@@ -187,12 +191,19 @@ def refuse_unless_empty(bootstrap: str, names: Iterable[str]) -> None:
 
 
 def restore_topics(
-    bootstrap: str, topics: Mapping[str, Topic], saved: Mapping[str, list[SavedPartition]], folder: Path
+    bootstrap: str,
+    topics: Mapping[str, Topic],
+    names: TopicNames,
+    saved: Mapping[str, list[SavedPartition]],
+    folder: Path,
 ) -> None:
     """Create ``topics``, which must be empty, and write the saved records into them; raises KafkaError."""
     refuse_unless_empty(bootstrap, topics)
     if unknown := saved.keys() - topics.keys():
-        raise BackupError(f"the backup has the topic {min(unknown)}, which config/topics.yaml does not declare")
+        raise BackupError(
+            f"the backup has the topic {min(unknown)}, which config/topics.yaml does not declare for the topic_prefix "
+            f"{names.prefix!r}"
+        )
     for name, partitions in saved.items():
         if len(partitions) != topics[name].partitions:
             raise BackupError(
@@ -204,7 +215,8 @@ def restore_topics(
         create_topics(admin, dict(topics))
         for name, partitions in saved.items():
             for number, partition in enumerate(partitions):
-                place = Place(admin, TopicPartition(name, number), partition, is_compacted=is_compacted(topics[name]))
+                how = {"is_kept": names.short(name) in IN_PLACE, "is_compacted": is_compacted(topics[name])}
+                place = Place(admin, TopicPartition(name, number), partition, **how)
                 place.restore(bootstrap, file_of(folder, name, number))
     except TopicConflictError as error:
         raise BackupError(str(error)) from error
@@ -213,11 +225,13 @@ def restore_topics(
 
 
 class Place:
-    """A partition to be filled."""
+    """A partition to be filled; `is_kept`: its records get the offsets again that they had."""
 
-    def __init__(self, admin: Any, partition: TopicPartition, saved: SavedPartition, *, is_compacted: bool) -> None:
+    def __init__(
+        self, admin: Any, partition: TopicPartition, saved: SavedPartition, *, is_kept: bool, is_compacted: bool
+    ) -> None:
         self._admin, self._partition, self._saved, self._compacted = admin, partition, saved, is_compacted
-        self._is_kept = partition.topic in IN_PLACE
+        self._is_kept = is_kept
         self._next = 0
 
     def restore(self, bootstrap: str, file: Path) -> None:

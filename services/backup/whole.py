@@ -12,6 +12,7 @@ from services.backup.copies import restore_checkpoint, restore_configuration, sa
 from services.backup.database import database_file, refuse_database, restore_database, save_database
 from services.backup.folder import FORMAT, BackupError, Manifest, begun, complete
 from services.backup.topics import restore_topics, save_topics
+from services.common.topic_names import TopicNames
 from services.common.topics import Topic
 
 TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", "database/alerting.sqlite3"
@@ -22,7 +23,8 @@ class Places:
     """Where the parts of a system are."""
 
     kafka: str
-    topics: Mapping[str, Topic]  # as they are declared
+    topics: Mapping[str, Topic]  # as they are declared, by their names in Kafka
+    names: TopicNames
     database_url: str | None  # None: somebody else backs it up
     checkpoint: Path | None = None  # None: there is none at hand, and fusion is to be rebuilt
     configuration: Path | None = None  # COINCIDE_CONFIG
@@ -41,7 +43,7 @@ def save(places: Places, folder: Path) -> Manifest:
         if places.checkpoint is not None:
             saved = save_checkpoint(places.checkpoint, unfinished / CHECKPOINT)
         try:
-            topics = save_topics(places.kafka, places.topics, unfinished / TOPICS)
+            topics = save_topics(places.kafka, places.topics, places.names, unfinished / TOPICS)
         except KafkaError as error:
             raise BackupError(f"Kafka at {places.kafka} cannot be read: {error}") from error
         content = Manifest(FORMAT, created_at, __version__, topics, saved, database is not None, {})
@@ -61,7 +63,7 @@ def restore(folder: Path, manifest: Manifest, places: Places) -> None:
         raise BackupError(f"there is a checkpoint already: {checkpoint}")
     restore_configuration(folder, manifest, places.configuration)
     try:
-        restore_topics(places.kafka, places.topics, manifest.topics, folder / TOPICS)
+        restore_topics(places.kafka, places.topics, places.names, manifest.topics, folder / TOPICS)
     except KafkaError as error:
         raise BackupError(f"Kafka at {places.kafka} cannot be written: {error}") from error
     if checkpoint is not None and manifest.checkpoint is not None:

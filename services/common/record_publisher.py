@@ -7,6 +7,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from services.common.kafka import close_producer, create_producer
+from services.common.topic_names import TopicNames
 
 
 class KafkaAwayError(Exception):
@@ -14,17 +15,17 @@ class KafkaAwayError(Exception):
 
 
 class RecordPublisher:
-    """Writes records one at a time; connects at the first, and anew after a failure.
+    """Writes records one at a time to topics by their short names; connects at the first, and anew after a failure.
 
     After a failure one caller at a time tries again. The others are refused at once, those too who waited meanwhile: a
     queue in front of a Kafka that is away would make the last of them wait for all.
     """
 
-    def __init__(self, bootstrap: str, timeout_s: float) -> None:
+    def __init__(self, bootstrap: str, timeout_s: float, names: TopicNames) -> None:
         self._connect: Callable[[], KafkaProducer] = lambda: create_producer(
             bootstrap, delivery_timeout_ms=int(timeout_s * 1000)
         )
-        self._timeout_s = timeout_s
+        self._timeout_s, self._names = timeout_s, names
         self._producer: KafkaProducer | None = None
         self._lock = threading.Lock()
         self._is_away = False
@@ -38,7 +39,8 @@ class RecordPublisher:
             if self._is_away and not was_away:
                 raise KafkaAwayError("it did not answer the request before this one")
             self._producer = self._producer or self._connect()
-            offset: int = self._producer.send(topic, key=key, value=value).get(timeout=self._timeout_s).offset
+            sent = self._producer.send(self._names.full(topic), key=key, value=value)
+            offset: int = sent.get(timeout=self._timeout_s).offset
             self._is_away = False
         except (KafkaError, OSError) as error:
             self._is_away = True

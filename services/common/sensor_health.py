@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from services.common.instants import Microseconds
 
-TOPIC = "sensor-health"  # after the prefix of all topics
+HEALTH = "sensor-health"
 
 log = logging.getLogger(__name__)
 
@@ -143,4 +143,4 @@ def _take(board: HealthBoard, records: Iterable[ConsumerRecord]) -> None:
         try:
             board.take(record.key or b"", record.value)
         except HealthError as error:
-            log.error("record %d of %s is unusable: %s", record.offset, TOPIC, error)  # noqa: TRY400 - no traceback
+            log.error("record %d of %s is unusable: %s", record.offset, record.topic, error)  # noqa: TRY400 - no traceback

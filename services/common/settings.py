@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from coincide import Stream
+from services.common.topic_names import DEFAULT_PREFIX, PREFIX_PATTERN, TopicNames
 
 CONFIG_VARIABLE = "COINCIDE_CONFIG"
 
@@ -123,7 +124,17 @@ class ComponentSettings(ListeningSettings):
     kafka_bootstrap: str = Field(
         "127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, separated by commas."
     )
+    topic_prefix: str = Field(
+        DEFAULT_PREFIX,
+        pattern=PREFIX_PATTERN,
+        description="What every topic's name begins with; the same for all components of a system.",
+    )
     streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
+
+    @property
+    def topic_names(self) -> TopicNames:
+        """The names that its topics have in Kafka."""
+        return TopicNames(self.topic_prefix)
 
 
 S = TypeVar("S", bound=FrozenSettings)

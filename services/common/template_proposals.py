@@ -17,7 +17,7 @@ from coincide.templates.histogram import Histogram
 from services.common.content_ids import content_id
 from services.common.instants import Microseconds
 
-TOPIC = "template-proposals"  # after the prefix of all topics
+PROPOSALS = "template-proposals"
 
 State = Literal["open", "accepted", "rejected"]
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.common.kafka import create_admin
 from services.common.settings import SettingsError, describe_errors, located, read_declarations
+from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
 
 #: Kafka's own ids of the topics that a checkpoint has read. A restore makes new topics, so no backup has it.
 IDS_FILE = "topics.json"
+NAME_PATTERN = r"[a-z-]{1,49}"
 
 
 class Topic(BaseModel):
@@ -28,11 +31,16 @@ class Topic(BaseModel):
     configs: dict[str, str] = Field(default_factory=dict, description="Kafka topic settings, all as text")
 
 
-def load_topics(path: Path) -> dict[str, Topic]:
-    """Return the topics declared at ``path``, by name; a `SettingsError` says what is wrong with the file."""
+def load_topics(path: Path, names: TopicNames = DEFAULT_NAMES) -> dict[str, Topic]:
+    """Return the topics declared at ``path``, by their names in Kafka; a `SettingsError` says what is wrong with it."""
     declared = read_declarations(path, "topics", dict)
+    for name in declared:
+        if not re.fullmatch(NAME_PATTERN, str(name)):
+            raise SettingsError(
+                f"{path}: topic {name!r}: name it without its prefix, as detections; allowed are a-z and -"
+            )
     try:
-        return {name: Topic.model_validate(fields) for name, fields in declared.items()}
+        return {names.full(name): Topic.model_validate(fields) for name, fields in declared.items()}
     except ValidationError as error:
         raise SettingsError(f"{path}: {describe_errors(error.errors())}") from error
 
@@ -93,9 +101,11 @@ def main(arguments: list[str] | None = None) -> int | str:
     parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
     parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
     parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
+    add_prefix_option(parser)
     options = parser.parse_args(arguments)
     try:
-        done = create_topics(create_admin(options.kafka), load_topics(located(options.topics, os.environ)))
+        declared = load_topics(located(options.topics, os.environ), options.names)
+        done = create_topics(create_admin(options.kafka), declared)
     except KafkaError as error:
         return f"Kafka at {options.kafka} cannot be used: {type(error).__name__}"
     except (SettingsError, TopicConflictError) as error:

@@ -15,13 +15,14 @@ from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
 from services.common.kafka import create_consumer, create_producer, is_refused_everywhere
+from services.common.sensor_health import HEALTH
 from services.common.settings import load_streams
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import BoundedHttpProtocol
 from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.health_topic import HEALTH, HealthView
+from services.ingest.registry.health_topic import HealthView
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplates
 from services.ingest.registry.sensors_topic import SENSORS, RegistryView
 from services.ingest.registry.snapshot import Registry
@@ -51,13 +52,14 @@ def build_app(settings: IngestSettings) -> Guarded:
     )
     is_gone = partial(is_refused_everywhere, settings.kafka_bootstrap)
     limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
-    publisher = KafkaPublisher(connect, metrics, *limits, is_gone=is_gone)
+    names = settings.topic_names
+    publisher = KafkaPublisher(connect, metrics, *limits, names=names, is_gone=is_gone)
     read = partial(create_consumer, settings.kafka_bootstrap)
-    follower = TopicFollower(SENSORS, RegistryView(registry, metrics), read)
-    streams_follower = TopicFollower(QUERIES, streams, read)
+    follower = TopicFollower(names.full(SENSORS), RegistryView(registry, metrics), read)
+    streams_follower = TopicFollower(names.full(QUERIES), streams, read)
     others = [
-        TopicFollower(TEMPLATES, templates, read),
-        TopicFollower(HEALTH, HealthView(registry, metrics), read),
+        TopicFollower(names.full(TEMPLATES), templates, read),
+        TopicFollower(names.full(HEALTH), HealthView(registry, metrics), read),
     ]
 
     @asynccontextmanager
@@ -92,7 +94,7 @@ def build_app(settings: IngestSettings) -> Guarded:
         publisher,
         metrics,
         audit=access.audit,
-        read_proposals=lambda: read_proposals(read),
+        read_proposals=lambda: read_proposals(read, names),
         kafka_answers=lambda: follower.kafka_answers,
         lifespan=lifespan,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from services.common.kafka import close_producer, create_producer
-from services.common.template_proposals import TOPIC, TemplateProposal
+from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.settings import SessionSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
@@ -13,7 +13,7 @@ def propose(settings: SessionSettings, proposals: Sequence[TemplateProposal]) ->
     """Write proposals; a `KafkaError` says that not all may have arrived."""
     producer = create_producer(settings.kafka_bootstrap)
     try:
-        sent = [producer.send(settings.topic(TOPIC), each.to_record(), each.key) for each in proposals]
+        sent = [producer.send(settings.topic(PROPOSALS), each.to_record(), each.key) for each in proposals]
         for future in sent:
             future.get(ACKNOWLEDGED_WITHIN_S)
     finally:

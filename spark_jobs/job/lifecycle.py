@@ -76,7 +76,7 @@ class SparkRun:
         """Run; a Settings-, Lock- or SessionError says in one sentence why it cannot."""
         settings, clock = self.settings, HostClock()
         with ExitStack() as stack:
-            access = ComponentAccess(self.component, settings, self.registry, keys_topic=settings.topic("keys"))
+            access = ComponentAccess(self.component, settings, self.registry)
             export_readiness(self.registry, lambda: self.liveliness.why_not_ready() is None)
             server = JobServer(settings, access, self.registry, self.liveliness.why_not_ready)
             stack.callback(server.server_close)

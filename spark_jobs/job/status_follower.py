@@ -32,7 +32,7 @@ class KafkaReader:
     """One consumer for one thread, its waits bounded; every method may raise KafkaError."""
 
     def __init__(self, settings: FusionSettings) -> None:
-        self._timeout_ms = round(settings.kafka_timeout_s * 1_000)
+        self._timeout_ms, self._names = round(settings.kafka_timeout_s * 1_000), settings.topic_names
         self._consumer = create_consumer(settings.kafka_bootstrap, request_timeout_ms=self._timeout_ms)
 
     def __enter__(self) -> KafkaReader:
@@ -93,7 +93,8 @@ class KafkaReader:
     def _partitions(self, topic: str) -> list[TopicPartition]:
         found = self._consumer.partitions_for_topic(topic)
         if not found:
-            raise MissingTopicError(f"there is no topic {topic}: `python -m services.common.topics` creates it")
+            creates = f"`python -m services.common.topics{self._names.option}` creates it"
+            raise MissingTopicError(f"there is no topic {topic}: {creates}")
         return [TopicPartition(topic, partition) for partition in sorted(found)]
 
 

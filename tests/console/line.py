@@ -40,7 +40,7 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.instants import system_clock_us
 from services.common.settings import load_streams
-from services.common.template_proposals import TemplateProposal, proposal_in
+from services.common.template_proposals import PROPOSALS, TemplateProposal, proposal_in
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.publisher import KafkaPublisher
@@ -50,7 +50,6 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from services.ingest.templates.proposals_topic import PROPOSALS
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Output

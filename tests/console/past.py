@@ -11,8 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
-from services.common.template_proposals import TemplateProposal
-from services.ingest.templates.proposals_topic import PROPOSALS
+from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.history import history_queue, run_metrics

@@ -20,8 +20,9 @@ from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import ROOT
 from services.common.kafka import create_consumer
-from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
-from services.ingest.templates.proposals_topic import PROPOSALS, read_proposals
+from services.common.template_proposals import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
+from services.common.topic_names import DEFAULT_NAMES
+from services.ingest.templates.proposals_topic import read_proposals
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.topics import create_declared_topics, records_of, send
 
@@ -135,8 +136,8 @@ def test_ingest_reads_the_newest_proposal_of_each(kafka: Broker) -> None:
 
     sent = [proposal("b", 1), proposal("a", 2), proposal("b", 3)]
     records = [(each.key, each.to_record()) for each in sent]
-    send(kafka.bootstrap, PROPOSALS, [*records, (b'["c","noise"]', b"no proposal")])
-    found = read_proposals(partial(create_consumer, kafka.bootstrap))
+    send(kafka.bootstrap, DEFAULT_NAMES.full(PROPOSALS), [*records, (b'["c","noise"]', b"no proposal")])
+    found = read_proposals(partial(create_consumer, kafka.bootstrap), DEFAULT_NAMES)
     assert found == [sent[1], sent[2]]
 
 

@@ -155,7 +155,7 @@ def _own(runtime: Path) -> dict[str, str]:
 def _declare_topics(folder: Path) -> None:
     """Have Kafka keep the matches of a few rebuilds: each writes all of them again, and the disks are in memory."""
     declared = read_yaml(ROOT / TOPICS_FILE)
-    declared["topics"]["coincide.matches"]["configs"] |= {
+    declared["topics"]["matches"]["configs"] |= {
         "retention.bytes": str(1 << 29),
         "segment.bytes": str(1 << 26),
     }

@@ -9,6 +9,7 @@ from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from services.alerting.kafka.records import TOPICS
+from services.common.topic_names import TopicNames
 
 
 class ExpiredRecords:
@@ -18,7 +19,8 @@ class ExpiredRecords:
     was away for longer than the topic keeps anything.
     """
 
-    def __init__(self, starts: Mapping[TopicPartition, int | None]) -> None:
+    def __init__(self, starts: Mapping[TopicPartition, int | None], names: TopicNames) -> None:
+        self._names = names
         self._next = {partition: start for partition, start in starts.items() if start is not None}
 
     def before(self, records: Iterable[ConsumerRecord]) -> Counter[str]:
@@ -39,7 +41,7 @@ class ExpiredRecords:
 
     def _passed_over(self, partition: TopicPartition, offset: int, read: int = 0) -> int:
         """Go on to `offset`, and return how many records before it are neither `read` nor were counted before."""
-        if partition.topic not in TOPICS.without_holes():
+        if self._names.short(partition.topic) not in TOPICS.without_holes():
             return 0
         passed = offset - self._next.get(partition, offset) - read
         self._next[partition] = offset

@@ -71,9 +71,10 @@ class Follower(threading.Thread):
         super().__init__(name="kafka-follower", daemon=True)
         self._connect = connect
         self._lease, self._engine = lease, lease.writer
-        self._metrics = metrics
-        for topic in TOPICS.without_holes():
-            metrics.records_expired.labels(topic)  # it is 0 before it is more
+        self._metrics, self._names = metrics, storage.names
+        for name in TOPICS.without_holes():
+            metrics.records_expired.labels(self._names.full(name))  # it is 0 before it is more
+        self._letters = self._names.full(TOPICS.dead_letters)
         self._progress = progress
         self._expiry = expiry
         self._standby = standby
@@ -130,15 +131,16 @@ class Follower(threading.Thread):
 
     def _follow(self, session: KafkaSession, term: str) -> None:
         kept = self._starts(session)
-        queries = TopicPartition(TOPICS.queries, 0)
-        had_records = rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
+        what = session, self._names, self._engine, self._metrics, self._stopping
+        had_records = rebuild_queries(*what)
         if (not had_records or self._seed.is_unfinished) and not self._stopping.is_set():
             self._seed.publish()
-            rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
+            rebuild_queries(*what)
+        queries = TopicPartition(self._names.full(TOPICS.queries), 0)
         next_offset = session.position(queries)
         starts = {**kept, queries: next_offset}
         session.read_from(starts | self._remember(session, starts))
-        expired = ExpiredRecords(starts)
+        expired = ExpiredRecords(starts, self._names)
         self._listeners.reached(TOPICS.queries, next_offset)
         self._listeners.memory_read(term)
         self._progress.caught_up()
@@ -161,7 +163,8 @@ class Follower(threading.Thread):
 
         So a database that was deleted tells nobody again of what they have heard.
         """
-        memory = {partition: offset for partition, offset in starts.items() if partition.topic in TOPICS.of_memory()}
+        of_memory = set(map(self._names.full, TOPICS.of_memory()))
+        memory = {partition: offset for partition, offset in starts.items() if partition.topic in of_memory}
         session.read_from(memory)
         ends = session.ends(memory)
         while any(session.position(each) < end for each, end in ends.items()) and not self._stopping.is_set():
@@ -177,7 +180,7 @@ class Follower(threading.Thread):
             self._metrics.database_lost_at.set_to_current_time()
             logger.warning("the database is empty, though Kafka was read before: it is filled from Kafka again")
         starts = {p: kept.get((p.topic, p.partition, session.topic_ids[p.topic])) for p in session.partitions}
-        letters = {p: start for p, start in starts.items() if p.topic == TOPICS.dead_letters and start is not None}
+        letters = {p: start for p, start in starts.items() if p.topic == self._letters and start is not None}
         recent = session.written_since(letters, time.time() - MINUTE_S)  # which tell whether there is a flood
         return starts | {p: min(start, recent.get(p, start)) for p, start in letters.items()}
 
@@ -188,8 +191,8 @@ class Follower(threading.Thread):
         if records:
             self._handing_over.hand_over(self._storage.store(records, reached))
             for position in reached:
-                if position.topic in TOPICS.awaited():
-                    self._listeners.reached(position.topic, position.next_offset)
+                if (name := self._names.short(position.topic)) in TOPICS.awaited():
+                    self._listeners.reached(name, position.next_offset)
         self._sweep_if_due()
         self._expiry.run_if_due()
         if records:
@@ -208,7 +211,7 @@ class Follower(threading.Thread):
         self._handing_over.hand_over(self._storage.sweep())
 
     def _observe_lag(self, session: KafkaSession, expired: ExpiredRecords) -> None:
-        lag = dict.fromkeys(TOPICS.names(), 0)
+        lag = dict.fromkeys(map(self._names.full, TOPICS.names()), 0)
         ends = session.ends(session.partitions)
         positions = {partition: session.position(partition) for partition in ends}
         self._note_expired(expired.up_to(positions))
@@ -216,7 +219,7 @@ class Follower(threading.Thread):
             lag[partition.topic] += max(0, end - positions[partition])
         for topic, records in lag.items():
             self._metrics.lag.labels(topic).set(records)
-        self._storage.conditions.note_unread_letters(lag[TOPICS.dead_letters])
+        self._storage.conditions.note_unread_letters(lag[self._letters])
         self._storage.conditions.note_end(sum(session.ends(session.watched).values()))
         self._note_contact()
 

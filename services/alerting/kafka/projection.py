@@ -20,18 +20,20 @@ from services.common.access.caller import NOBODY
 from services.common.instants import system_clock_us
 from services.common.record_publisher import RecordPublisher
 from services.common.stream_records import is_stream_key
+from services.common.topic_names import TopicNames
 
 POLL_S = 0.25
 
 
 def rebuild_queries(
-    session: KafkaSession, partition: TopicPartition, engine: Engine, metrics: Metrics, stopping: threading.Event
+    session: KafkaSession, names: TopicNames, engine: Engine, metrics: Metrics, stopping: threading.Event
 ) -> bool:
     """Read the whole topic and make it the database's state of the queries; return whether any record is of a query.
 
     It is read at every start: a compacted topic of some hundred queries takes milliseconds, and neither a database
     from another cluster nor one deleted by hand can then disagree with it.
     """
+    partition = TopicPartition(names.full(TOPICS.queries), 0)
     end = session.ends([partition])[partition]
     session.read_from({partition: None})
     changes: list[QueryChange] = []
@@ -39,7 +41,7 @@ def rebuild_queries(
     while session.position(partition) < end and not stopping.is_set():
         records = session.poll(POLL_S)
         had_records = had_records or any(not is_stream_key(record.key) for record in records)
-        changes += sort_records(records, metrics).changes
+        changes += sort_records(records, metrics, names).changes
     if not stopping.is_set():
         topic, next_offset = partition.topic, session.position(partition)
         reached = Position(topic, partition.partition, session.topic_ids[topic], next_offset)

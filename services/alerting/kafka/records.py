@@ -247,15 +247,15 @@ episode_decoder = msgspec.json.Decoder(EpisodeRecord)
 
 @dataclass(frozen=True)
 class Topics:
-    """Names of topics; the defaults are those of `config/topics.yaml`."""
+    """Short names of topics, as in `config/topics.yaml`."""
 
-    matches: str = "coincide.matches"
-    dead_letters: str = "coincide.dead-letters"
-    queries: str = "coincide.queries"
-    status: str = "coincide.status"
-    episodes: str = "coincide.episodes"
-    deliveries: str = "coincide.deliveries"
-    alert_controls: str = "coincide.alert-controls"
+    matches: str = "matches"
+    dead_letters: str = "dead-letters"
+    queries: str = "queries"
+    status: str = "status"
+    episodes: str = "episodes"
+    deliveries: str = "deliveries"
+    alert_controls: str = "alert-controls"
 
     def names(self) -> tuple[str, ...]:
         """Return every name."""
@@ -275,4 +275,4 @@ class Topics:
 
 
 TOPICS = Topics()
-DETECTIONS = "coincide.detections"  # of which alerting only asks whether it grows
+DETECTIONS = "detections"  # of which alerting only asks whether it grows

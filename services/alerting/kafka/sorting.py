@@ -30,6 +30,7 @@ from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
 from services.common.instants import system_clock_us
 from services.common.stream_records import is_stream_key
+from services.common.topic_names import TopicNames
 
 logger = logging.getLogger(__name__)
 
@@ -47,12 +48,12 @@ class Batch:
     deliveries: list[DeliveryRecord] = field(default_factory=list)
 
 
-def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics) -> Batch:
+def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics, names: TopicNames) -> Batch:
     """Return the readable ones of `records`, each topic's in their order."""
     batch = Batch()
     faults: dict[str, str] = {}
     for topic, group in groupby(records, attrgetter("topic")):
-        read, of_topic = READERS[topic], list(group)
+        read, of_topic = READERS[names.short(topic)], list(group)
         metrics.consumed.labels(topic).inc(len(of_topic))
         for record in of_topic:
             try:

@@ -13,6 +13,7 @@ from services.alerting.kafka.projection import Progress
 from services.alerting.kafka.records import TOPICS
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.receiver import Receivers
+from services.common.topic_names import TopicNames
 
 LOOKED_AT_EVERY_S = 0.2
 
@@ -30,6 +31,7 @@ class Standby:
     progress: Progress
     metrics: Metrics
     kafka_answers: Callable[[], bool]
+    names: TopicNames
 
     def watch(self, stopping: threading.Event, is_over: Callable[[], bool]) -> None:
         """Look until `stopping` or `is_over`; raises `SQLAlchemyError` where the database does not answer."""
@@ -44,7 +46,7 @@ class Standby:
     def _tell_reached(self, connection: Connection, reached: dict[str, int]) -> None:
         """Tell how far the topics were read that somebody may wait for, after what was read is in force here, too."""
         for position in read_positions(connection):
-            topic, offset = position.topic, position.next_offset
+            topic, offset = self.names.short(position.topic), position.next_offset
             if topic not in TOPICS.awaited() or reached.get(topic) == offset:
                 continue
             reached[topic] = offset

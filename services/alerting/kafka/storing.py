@@ -28,6 +28,7 @@ from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
 from services.common.instants import system_clock_us
+from services.common.topic_names import TopicNames
 
 TIDIED_EVERY_S = 5.0
 # A value is at fault, and not the state that the database is in; OverflowError is what the driver of SQLite raises.
@@ -60,6 +61,7 @@ class Storage:
 
     engine: Engine
     metrics: Metrics
+    names: TopicNames
     raising: Raising = field(default_factory=lambda: Raising(Receivers([])))
     conditions: SystemConditions = field(default_factory=SystemConditions)
     _tidy_at_s: float = 0.0
@@ -73,7 +75,7 @@ class Storage:
         Raises `DBAPIError`: the database cannot be written now (locked, full, away); nothing was stored.
         """
         with self.metrics.store_time.time():
-            batch = sort_records(records, self.metrics)
+            batch = sort_records(records, self.metrics, self.names)
             try:
                 with self.engine.begin() as connection:
                     new = self._insert(connection, batch)
@@ -155,7 +157,7 @@ class Storage:
         for record in records:
             try:
                 with self.engine.begin() as connection:
-                    one = self._insert(connection, sort_records([record], self.metrics))
+                    one = self._insert(connection, sort_records([record], self.metrics, self.names))
             except REFUSED as error:
                 self.metrics.malformed.labels(record.topic).inc()
                 place = f"partition {record.partition} offset {record.offset}"
@@ -170,7 +172,8 @@ class Storage:
             store_positions(connection, reached)
         return new
 
-    def _count(self, topic: str, new: int, received: int) -> None:
+    def _count(self, name: str, new: int, received: int) -> None:
+        topic = self.names.full(name)
         if received:
             self.metrics.inserted.labels(topic).inc(new)
             self.metrics.duplicates.labels(topic).inc(received - new)
@@ -181,10 +184,12 @@ class Storage:
             of_topic = [record for record in group if record.timestamp > 0]
             written_at_s = [record.timestamp / 1000 for record in of_topic]
             self.metrics.record_delay.labels(topic).observe_all([now_s - at_s for at_s in written_at_s])
-            if topic == TOPICS.dead_letters:
+            if self.names.short(topic) == TOPICS.dead_letters:
                 self.conditions.note_dead_letters(written_at_s)
-            elif topic == TOPICS.status and (batches := [each for each in of_topic if not is_of_rebuild(each.key)]):
-                self.conditions.note_status(max(each.timestamp for each in batches) / 1000)
+            elif self.names.short(topic) == TOPICS.status:
+                of_batches = [each.timestamp for each in of_topic if not is_of_rebuild(each.key)]
+                if of_batches:
+                    self.conditions.note_status(max(of_batches) / 1000)
         self._observe_matches(new.matches, now_s)
         self._observe_episodes(new.revisions, now_s)
 

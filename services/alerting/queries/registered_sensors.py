@@ -17,7 +17,7 @@ from coincide.errors import HistogramError
 from coincide.queries.explaining import KnownSensor
 from services.common.instants import Microseconds
 
-SENSORS = "coincide.sensors"
+SENSORS = "sensors"
 CACHED_TEMPLATES = 4_096
 
 logger = logging.getLogger(__name__)
@@ -117,5 +117,5 @@ def changes_in(records: Iterable[ConsumerRecord]) -> Changes:
             id_ = (record.key or b"").decode()
             newest[id_] = None if record.value is None else sensor_of(record.value)
         except ValueError as error:  # msgspec's and Unicode's are ValueErrors, too
-            logger.warning("skipped a sensor record", extra={"topic": SENSORS, "fault": str(error)})
+            logger.warning("skipped a sensor record", extra={"topic": record.topic, "fault": str(error)})
     return newest

@@ -20,6 +20,7 @@ from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
 from services.common.instants import in_rfc_3339, system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.topic_names import add_prefix_option
 
 TIMEOUT_S = 10.0
 
@@ -27,7 +28,7 @@ TIMEOUT_S = 10.0
 def main(arguments: list[str] | None = None) -> int | str:
     """Run the command; 0, or the sentence that `sys.exit` writes."""
     given = _parser().parse_args(arguments)
-    publisher = RecordPublisher(given.kafka, TIMEOUT_S)
+    publisher = RecordPublisher(given.kafka, TIMEOUT_S, given.names)
     try:
         return {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
     except (KafkaError, KafkaAwayError) as error:
@@ -63,7 +64,7 @@ def _for_owner_and_group(name: str, flags: int) -> int:
 
 
 def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> int:
-    keys = sorted(present_keys(given.kafka).values(), key=lambda key: key.created_at_us)
+    keys = sorted(present_keys(given.kafka, given.names).values(), key=lambda key: key.created_at_us)
     for key in keys:
         limits = "" if key.posts is None else f", for {key.posts}"
         made = f"made {in_rfc_3339(key.created_at_us)} by {key.created_by}"
@@ -74,7 +75,7 @@ def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> int:
 
 
 def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
-    key = present_keys(given.kafka).get(given.id)
+    key = present_keys(given.kafka, given.names).get(given.id)
     if key is None:
         return f"there is no key {given.id}: give the id, the 12 digits behind ck_"
     publisher.publish(KEYS, key.id.encode(), None)
@@ -86,6 +87,7 @@ def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.common.access", description="Make and revoke keys.")
     parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
+    add_prefix_option(parser)
     commands = parser.add_subparsers(dest="command", required=True)
     create = commands.add_parser("create", help="make a key and write its text, once")
     create.add_argument("--scope", action="append", required=True, choices=[str(each) for each in KeyScope])

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from services.common.access.key_scopes import KeyScope, PostingRights
 from services.common.instants import Microseconds
 
-KEYS = "coincide.keys"
+KEYS = "keys"
 ANY = ("*",)
 MOST_PATTERNS = 50
 MOST_REQUESTS_PER_S = 100_000.0

@@ -17,7 +17,7 @@ from services.common.access.caller import Caller
 from services.common.instants import Clock, Microseconds, system_clock_us
 from services.common.record_publisher import KafkaAwayError
 
-AUDIT = "coincide.audit"
+AUDIT = "audit"
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from services.common.access.access_keys import KEYS, KeyRing
 from services.common.access.audit import AuditTrail
-from services.common.access.guard import FIRST_KEY, Guard
+from services.common.access.guard import Guard, first_key
 from services.common.access.keys_topic import KeysView
 from services.common.access.origins import Origins
 from services.common.compacted_topic import TopicFollower
@@ -34,26 +34,27 @@ class ComponentAccess:
         settings: ComponentSettings,
         registry: CollectorRegistry,
         *,
-        keys_topic: str = KEYS,
         publisher: RecordPublisher | None = None,
     ) -> None:
         refused, unaudited = access_metrics(component, registry)
         self.ring, self.registry = KeyRing(), registry
         self.needs_key = settings.needs_key
-        self.publisher = publisher or RecordPublisher(settings.kafka_bootstrap, AUDIT_TIMEOUT_S)
+        self._names = names = settings.topic_names
+        self.publisher = publisher or RecordPublisher(settings.kafka_bootstrap, AUDIT_TIMEOUT_S, names)
         self.audit = AuditTrail(component, self.publisher, unaudited.inc)
         self.guard = Guard(
             Origins(settings.host, settings.allowed_hosts, settings.allowed_origins),
             self.ring,
             needs_key=settings.needs_key,
+            names=names,
             on_refused=lambda reason: refused.labels(reason).inc(),
         )
         connect = partial(create_consumer, settings.kafka_bootstrap)
-        self._follower = TopicFollower(keys_topic, KeysView(self.ring, self._warn), connect)
+        self._follower = TopicFollower(names.full(KEYS), KeysView(self.ring, self._warn), connect)
 
     def _warn(self) -> None:
         if self.needs_key:
-            log.warning("every request needs a key, and there is none: make the first with %s", FIRST_KEY)
+            log.warning("every request needs a key, and there is none: make the first with %s", first_key(self._names))
 
     def start(self) -> None:
         """Begin to follow the keys."""

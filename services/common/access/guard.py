@@ -16,6 +16,7 @@ from services.common.access.caller import Caller
 from services.common.access.key_scopes import needed_scope
 from services.common.access.origins import Origins, has_body, why_not_content_type
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.topic_names import DEFAULT_NAMES, TopicNames
 
 #: The headers that the guard reads, in small letters; of one that is given twice both values, with a comma between.
 HEADERS = frozenset(
@@ -25,7 +26,6 @@ HEADERS = frozenset(
     }
 )
 BURST_S = 1.0
-FIRST_KEY = "python -m services.common.access create --scope admin"
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Content-Encoding, If-Match, If-None-Match, "
@@ -33,6 +33,11 @@ _PREFLIGHT = {
     "Access-Control-Max-Age": "600",
 }
 _EXPOSED = "ETag, Location, Retry-After, WWW-Authenticate"
+
+
+def first_key(names: TopicNames) -> str:
+    """Return the command that makes the first key of a system."""
+    return f"python -m services.common.access{names.option} create --scope admin"
 
 
 class Refusal(Exception):  # noqa: N818 - a verdict, not a mishap
@@ -64,11 +69,12 @@ class Guard:
         ring: KeyRing,
         *,
         needs_key: bool,
+        names: TopicNames = DEFAULT_NAMES,
         on_refused: Callable[[str], object] = lambda _: None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._origins, self._ring, self._needs_key = origins, ring, needs_key
-        self._on_refused, self._clock_s = on_refused, clock_s
+        self._on_refused, self._clock_s, self._names = on_refused, clock_s, names
         self._paid_until_s: dict[str, float] = {}
 
     def rule(self, method: str, path: str, headers: Mapping[str, str], address: str | None) -> Ruling:
@@ -131,7 +137,7 @@ class Guard:
         if not self._ring.is_caught_up:
             raise Refusal(503, "keys_unread", "the keys have not been read from Kafka yet", {"Retry-After": "1"})
         if credentials is None:
-            first = "" if len(self._ring) else f"; none exists yet, make the first with {FIRST_KEY}"
+            first = "" if len(self._ring) else f"; none exists yet, make the first with {first_key(self._names)}"
             detail = f"a key is needed: Authorization: Bearer ck_...{first}"
             raise Refusal(401, "no_key", detail, {"WWW-Authenticate": "Bearer"})
         kind, _, text = credentials.partition(" ")

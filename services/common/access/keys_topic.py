@@ -11,15 +11,16 @@ from kafka.consumer.fetcher import ConsumerRecord
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
 from services.common.compacted_topic import records_so_far
 from services.common.kafka import create_consumer
+from services.common.topic_names import TopicNames
 
 log = logging.getLogger(__name__)
 
 
-def present_keys(bootstrap: str, topic: str = KEYS) -> dict[str, AccessKey]:
+def present_keys(bootstrap: str, names: TopicNames) -> dict[str, AccessKey]:
     """Return every valid key by its id; raises `KafkaError`."""
     consumer = create_consumer(bootstrap)
     try:
-        return _valid(records_so_far(consumer, TopicPartition(topic, 0)))
+        return _valid(records_so_far(consumer, TopicPartition(names.full(KEYS), 0)))
     finally:
         consumer.close(autocommit=False, timeout_ms=1_000)
 

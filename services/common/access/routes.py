@@ -38,6 +38,7 @@ from services.common.http.pages import (
 from services.common.http.problem import Problem
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError
+from services.common.topic_names import TopicNames
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01
 REQUESTS_PER_S = 1000.0
@@ -198,7 +199,7 @@ def caller_router() -> APIRouter:
     return router
 
 
-def audit_router(connect: Callable[[], KafkaConsumer]) -> APIRouter:
+def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> APIRouter:
     """Return the route that shows who changed what."""
     router = APIRouter(prefix="/v1/audit", tags=["access"])
 
@@ -212,7 +213,7 @@ def audit_router(connect: Callable[[], KafkaConsumer]) -> APIRouter:
         limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
         before = decode_cursor(wanted.filters(), wanted.cursor)
         try:
-            changes, older = read_newest(connect, before, limit, wanted.fit)
+            changes, older = read_newest(connect, names, before, limit, wanted.fit)
         except (KafkaError, OSError, RuntimeError):
             raise Problem(503, "Kafka does not answer, so that nothing can be read", {"Retry-After": "1"}) from None
         items = [ChangeBody.model_validate(msgspec.structs.asdict(change)) for change in changes]

@@ -11,6 +11,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from services.common.instants import Clock, system_clock_us
+from services.common.topic_names import TopicNames
 from services.ingest.kafka.frames import Frame, heartbeat
 from services.ingest.kafka.producer import CLOSE_S, Completions, Connection, Pending
 from services.ingest.metrics import IngestMetrics
@@ -20,10 +21,9 @@ class PublisherBusyError(Exception):
     """Nothing was sent: Kafka is away, or too many bytes already wait for it. The message is for the caller."""
 
 
-DETECTIONS = "coincide.detections"
-DEAD_LETTERS = "coincide.dead-letters"
+DETECTIONS = "detections"
+DEAD_LETTERS = "dead-letters"
 NOT_CONNECTED = "the producer is not connected"
-CREATE_IT = "`python -m services.common.topics` creates what is missing"
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,20 @@ class KafkaPublisher:
 
     problem = NOT_CONNECTED  #: why there is no producer, while there is none
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, and its limits
         self,
         connect: Callable[[], KafkaProducer],
         metrics: IngestMetrics,
         timeout_s: float,
         most_bytes: int,
         *,
+        names: TopicNames,
         is_gone: Callable[[], bool] = lambda: False,
         most_dead_letter_bytes: int = 1024 * 1024,
         grace_s: float = 2.0,
         retry_s: float = 1.0,
     ) -> None:
-        self._connect = connect
+        self._connect, self._names = connect, names
         self._is_gone = is_gone
         self._metrics = metrics
         self._timeout_s = timeout_s
@@ -166,7 +167,7 @@ class KafkaPublisher:
     ) -> bool:
         """Hand one record to the producer; `settle` is called once, on the event loop. False: it was not taken."""
         try:
-            future = connection.producer.send(topic, value, key, **where_and_when)
+            future = connection.producer.send(self._names.full(topic), value, key, **where_and_when)
         except (KafkaError, ValueError, RuntimeError) as error:
             self._discard(connection, f"it refused a record: {type(error).__name__}")
             settle(False)
@@ -212,11 +213,11 @@ class KafkaPublisher:
         producer, asked = None, ""
         try:
             producer = self._connect()
-            for asked in (DEAD_LETTERS, DETECTIONS):  # send() on the event loop must never have to ask
+            for asked in map(self._names.full, (DEAD_LETTERS, DETECTIONS)):  # the event loop must never have to ask
                 partitions = producer.partitions_for(asked)
         except (KafkaError, OSError, RuntimeError) as error:
             finds_no_topic = producer is not None  # who has one has heard from Kafka just now
-            self.problem = f"Kafka does not find the topic {asked}: {CREATE_IT}" if finds_no_topic else NOT_CONNECTED
+            self.problem = self._lacks(asked) if finds_no_topic else NOT_CONNECTED
             log.warning("Kafka cannot be used: %s (%s)", self.problem, type(error).__name__)
             if producer is not None:
                 Connection(producer).close()
@@ -226,6 +227,10 @@ class KafkaPublisher:
         self._metrics.producer_starts.inc()
         self._connection = Connection(producer, partitions)
         return True
+
+    def _lacks(self, topic: str) -> str:
+        creates = f"`python -m services.common.topics{self._names.option}` creates what is missing"
+        return f"Kafka does not find the topic {topic}: {creates}"
 
     def _close_discarded(self) -> None:
         """Close them on threads of their own: each takes up to `CLOSE_S`, and the next producer need not wait."""

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide.learning.drift import is_drift
-from services.common.sensor_health import TOPIC, HealthFeed
+from services.common.sensor_health import HealthFeed
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 
-HEALTH = f"coincide.{TOPIC}"
 MEASURED_EVERY_S = 10.0
 MOST_AREAS = 100
 LEAST_ERRORS = 100  # by chance the distance of fewer is often as great as that of a drift

@@ -18,7 +18,7 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from services.ingest.registry.sensors import UNKNOWN_CHANGE, LastChange, Sensor, TemplateName, histogram_in
 
-TEMPLATES = "coincide.templates"
+TEMPLATES = "templates"
 VERSION = 1
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def _take(by_name: dict[str, NamedTemplate], records: Iterable[ConsumerRecord]) 
                 template = NamedTemplate.from_record(key, record.value)
                 by_name[template.name] = template
         except (TemplateError, UnicodeDecodeError) as error:
-            log.warning("skipped a record", extra={"topic": TEMPLATES, "offset": record.offset, "fault": str(error)})
+            log.warning("skipped a record", extra={"topic": record.topic, "offset": record.offset, "fault": str(error)})
 
 
 def renewed(sensor: Sensor, templates: Mapping[str, NamedTemplate]) -> Sensor:

@@ -20,7 +20,7 @@ from services.common.compacted_topic import end_offset, records_so_far
 from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_consumer, create_producer
 from services.common.settings import SettingsError, load_settings, load_streams
-from services.ingest.registry import sensors_topic
+from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
     TEMPLATES,
     NamedTemplate,
@@ -30,6 +30,7 @@ from services.ingest.registry.named_templates import (
 )
 from services.ingest.registry.sensors import LastChange, Sensor, audited_change
 from services.ingest.registry.sensors_file import load_declared
+from services.ingest.registry.sensors_topic import SENSORS, changes_so_far
 from services.ingest.settings import IngestSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
@@ -88,12 +89,13 @@ def seed(
     prune: bool,
     dry_run: bool,
     overwrite: bool = False,
+    prefix: str = DEFAULT_PREFIX,
 ) -> list[str]:
-    """Publish the differences, and tell the audit trail; return a line for each.
+    """Publish the differences, and tell the audit trail; return a line for each. `prefix` is that of the topics.
 
     After a `KafkaError`, running it again finishes the job.
     """
-    present, named = present_sensors(bootstrap), present_templates(bootstrap)
+    present, named = present_sensors(bootstrap, prefix), present_templates(bootstrap, prefix)
     of_templates = Difference.between(named, templates)
     new_templates = of_templates.changes(named, templates, overwrite=overwrite)
     wanted = {id_: renewed(sensor, named | _there(new_templates)) for id_, sensor in declared.items()}
@@ -107,7 +109,7 @@ def seed(
         of_templates = replace(of_templates, surplus=[each for each in of_templates.surplus if each not in in_use])
         new_templates |= dict.fromkeys(of_templates.surplus)
     if not dry_run:
-        _publish(bootstrap, named, new_templates, present, changes)
+        _publish(bootstrap, TopicNames(prefix), named, new_templates, present, changes)
     report = partial(_report, prune=prune, dry_run=dry_run, overwrite=overwrite)
     lines = report(of_templates, len(templates), kind="template ") if templates or named else []
     return lines + report(of_sensors, len(declared))
@@ -126,33 +128,33 @@ def _following(
     return {id_: _seeded(others[id_], sensor) for id_, sensor in follow.items() if sensor != others[id_]}
 
 
-def was_ever_seeded(bootstrap: str) -> bool:
+def was_ever_seeded(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> bool:
     """Whether there ever was a sensor, also one that was removed since; raises KafkaError when Kafka is away."""
     consumer = create_consumer(bootstrap)
     try:
-        return end_offset(consumer, sensors_topic.PARTITION) > 0
+        return end_offset(consumer, TopicPartition(TopicNames(prefix).full(SENSORS), 0)) > 0
     finally:
         consumer.close(timeout_ms=1000)
 
 
-def present_sensors(bootstrap: str) -> dict[str, Sensor]:
+def present_sensors(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str, Sensor]:
     """Return the sensors on the topic; raises KafkaError when Kafka is away."""
     consumer = create_consumer(bootstrap)
     try:
         sensors: dict[str, Sensor | None] = {}
-        for some in sensors_topic.changes_so_far(consumer):
+        for some in changes_so_far(consumer, TopicNames(prefix)):
             sensors |= some
         return _there(sensors)
     finally:
         consumer.close(timeout_ms=1000)
 
 
-def present_templates(bootstrap: str) -> dict[str, NamedTemplate]:
+def present_templates(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str, NamedTemplate]:
     """Return the templates on their topic; raises KafkaError when Kafka is away."""
     consumer = create_consumer(bootstrap)
     try:
         templates = NamedTemplates()
-        templates.replace(records_so_far(consumer, TopicPartition(TEMPLATES, 0)))
+        templates.replace(records_so_far(consumer, TopicPartition(TopicNames(prefix).full(TEMPLATES), 0)))
         return dict(templates)
     finally:
         consumer.close(timeout_ms=1000)
@@ -161,13 +163,13 @@ def present_templates(bootstrap: str) -> dict[str, NamedTemplate]:
 class _Batch:
     """Sends records without waiting for each: a file may declare 100,000 sensors."""
 
-    def __init__(self, producer: KafkaProducer) -> None:
-        self._producer = producer
+    def __init__(self, producer: KafkaProducer, names: TopicNames) -> None:
+        self._producer, self._names = producer, names
         self._sent: list[Future] = []
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> None:
         """Send one."""
-        self._sent.append(self._producer.send(topic, value, key))
+        self._sent.append(self._producer.send(self._names.full(topic), value, key))
 
     def wait(self) -> None:
         """Return once Kafka has acknowledged what was sent, or raise a KafkaError."""
@@ -177,6 +179,7 @@ class _Batch:
 
 def _publish(
     bootstrap: str,
+    names: TopicNames,
     named: Mapping[str, NamedTemplate],
     templates: Changes[NamedTemplate],
     present: Mapping[str, Sensor],
@@ -184,10 +187,10 @@ def _publish(
 ) -> None:
     """Write templates before the sensors that name them, and then what the audit trail tells of both."""
     producer: KafkaProducer = create_producer(bootstrap)
-    batch, who = _Batch(producer), command_caller()
+    batch, who = _Batch(producer, names), command_caller()
     audit = AuditTrail("command", batch)
     try:
-        for topic, changes in ((TEMPLATES, templates), (sensors_topic.SENSORS, sensors)):
+        for topic, changes in ((TEMPLATES, templates), (SENSORS, sensors)):
             for name, each in changes.items():
                 batch.publish(topic, name.encode(), None if each is None else each.to_record())
             batch.wait()
@@ -225,12 +228,13 @@ def main(arguments: list[str] | None = None) -> int | str:
     options = parser.parse_args(arguments)
     try:
         settings = load_settings(IngestSettings, options.config, os.environ)
-        if options.first and was_ever_seeded(settings.kafka_bootstrap):
+        kafka, prefix = settings.kafka_bootstrap, settings.topic_prefix
+        if options.first and was_ever_seeded(kafka, prefix):
             sys.stdout.write("sensors were registered before: the file is not read (leave out --first to publish it)\n")
             return 0
         declared = load_declared(settings.sensors_path, load_streams(settings.streams_path))
         how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
-        done = seed(settings.kafka_bootstrap, declared.sensors, declared.templates, **how)
+        done = seed(kafka, declared.sensors, declared.templates, **how, prefix=prefix)
     except SettingsError as error:
         return str(error)
     except KafkaError as error:

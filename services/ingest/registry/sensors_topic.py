@@ -11,19 +11,19 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.compacted_topic import records_so_far
+from services.common.topic_names import TopicNames
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor, SensorError
 from services.ingest.registry.snapshot import Registry
 
-SENSORS = "coincide.sensors"
-PARTITION = TopicPartition(SENSORS, 0)
+SENSORS = "sensors"
 
 log = logging.getLogger(__name__)
 
 
-def changes_so_far(consumer: KafkaConsumer) -> Iterator[dict[str, Sensor | None]]:
+def changes_so_far(consumer: KafkaConsumer, names: TopicNames) -> Iterator[dict[str, Sensor | None]]:
     """Yield what the topic says from its beginning to its present end, some at a time; it may raise `KafkaError`."""
-    for records in records_so_far(consumer, PARTITION):
+    for records in records_so_far(consumer, TopicPartition(names.full(SENSORS), 0)):
         yield changes(records, lambda: None)
 
 
@@ -36,7 +36,7 @@ def changes(records: Iterable[ConsumerRecord], on_unusable: Callable[[], None]) 
             newest[sensor_id] = None if record.value is None else _sensor(sensor_id, record.value)
         except (SensorError, UnicodeDecodeError) as error:
             on_unusable()
-            log.error("record %d of %s is unusable: %s", record.offset, SENSORS, error)  # noqa: TRY400 - no traceback
+            log.error("record %d of %s is unusable: %s", record.offset, record.topic, error)  # noqa: TRY400 - no traceback
     return newest
 
 

@@ -20,7 +20,7 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.versioned_records import VersionedRecords, try_again
 
-QUERIES = "coincide.queries"
+QUERIES = "queries"
 MOST_STREAMS = 256  # as fusion has it: removed ones count, too
 
 StreamEdit = Callable[[Stream | None], Stream | None]

@@ -21,11 +21,11 @@ from services.common.http.pages import (
 )
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
-from services.common.template_proposals import State, TemplateProposal
+from services.common.template_proposals import PROPOSALS, State, TemplateProposal
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor, refuse_unfit_template
 from services.ingest.stamping.verdicts import Refused
-from services.ingest.templates.proposals_topic import PROPOSALS, ReadProposals
+from services.ingest.templates.proposals_topic import ReadProposals
 
 
 class ProposalBody(BaseModel):

@@ -24,7 +24,7 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store.live_rows import StoredRow
 from services.common.access.component_access import ComponentAccess
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from tests.services.alerting.records import RECEIVED_AT_MS, Database, Record, match_record
+from tests.services.alerting.records import NAMES, RECEIVED_AT_MS, Database, Record, match_record
 from tests.services.kept_records import KeptRecords
 
 STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}
@@ -37,7 +37,7 @@ class ListPublisher(RecordPublisher):
     loop: asyncio.AbstractEventLoop
 
     def __init__(self, database: Database, progress: Progress) -> None:
-        super().__init__("nowhere:1", 1.0)
+        super().__init__("nowhere:1", 1.0, NAMES)
         self._database = database
         self._progress = progress
         self.topic: list[Record] = []
@@ -48,7 +48,7 @@ class ListPublisher(RecordPublisher):
         if self.is_away:
             raise KafkaAwayError("not acknowledged")
         offset = len(self.topic)
-        self.topic.append(Record(topic, 0, offset, RECEIVED_AT_MS, key, value))
+        self.topic.append(Record(NAMES.full(topic), 0, offset, RECEIVED_AT_MS, key, value))
         if self.is_read:
             self._database.store(self.topic[-1:])
             self.loop.call_soon_threadsafe(self._progress.reached, topic, offset + 1)

@@ -23,12 +23,15 @@ from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.expiry import RECORDS, Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
+from services.common.topic_names import TopicNames
 from services.ingest.registry.sensors import NO_PARTICULARS, LastChange, Particulars, Sensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-TOPICS = Topics()
+NAMES = TopicNames("reef.")
+#: The topics' names as records have them, of a system that has a prefix of its own.
+TOPICS = Topics(*map(NAMES.full, Topics().names()))
 RECEIVED_AT_MS = 1_790_000_000_000
 
 
@@ -132,7 +135,7 @@ def sensor_record(
 ) -> Record:
     """The record by which ingest registers a sensor."""
     value = Sensor(id_, area, MappingProxyType(streams), said, LastChange(1, RECEIVED_AT_MS * 1000)).to_record()
-    return record("coincide.sensors", value, key=(key or id_).encode())
+    return record(NAMES.full("sensors"), value, key=(key or id_).encode())
 
 
 ROOM = Room(dict.fromkeys(RECORDS, 10**12), 10**9)  # more than any test stores
@@ -156,7 +159,7 @@ class Database:
         self.now_us = RECEIVED_AT_MS * 1000
         self.raising = Raising(self.receivers, now_us=lambda: self.now_us)
         self.conditions = SystemConditions(clock_s=lambda: self.now_us / 1e6)
-        self.storage = Storage(engine, self.metrics, self.raising, self.conditions)
+        self.storage = Storage(engine, self.metrics, NAMES, self.raising, self.conditions)
 
     def store(self, records: Sequence[Record], reached: Sequence[Position] = ()) -> list[StoredRow]:
         return self.storage.store(records, reached)

@@ -14,9 +14,11 @@ from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
 from services.backup.topics import Place, SavedRecord, restore_topics, save_topics
 from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.topic_names import TopicNames
 from services.common.topics import Topic, create_topics
 
-DETECTIONS, QUERIES, MATCHES, KEYS = (f"coincide.{each}" for each in ("detections", "queries", "matches", "keys"))
+NAMES = TopicNames("reef.")
+DETECTIONS, QUERIES, MATCHES, KEYS = map(NAMES.full, ("detections", "queries", "matches", "keys"))
 COMPACTED = Topic(partitions=1, configs={"cleanup.policy": "compact"})
 TOPICS = {DETECTIONS: Topic(partitions=3), QUERIES: COMPACTED, MATCHES: Topic(partitions=2), KEYS: COMPACTED}
 NOW_MS = round(time.time() * 1000)  # Kafka deletes what is older than it keeps records for
@@ -79,25 +81,28 @@ def read(bootstrap: str, topic: str) -> tuple[dict[int, tuple[int, int]], list[t
 @pytest.mark.jvm
 def test_a_restored_kafka_has_the_same_records_in_the_same_places(brokers: tuple[str, str], tmp_path: Path) -> None:
     first, second = brokers
-    saved = save_topics(first, TOPICS, tmp_path)
+    saved = save_topics(first, TOPICS, NAMES, tmp_path)
     assert saved[DETECTIONS] == [
         SavedPartition(0, 6, 6),
         SavedPartition(EXPIRED, EXPIRED + 6, 6),
         SavedPartition(7, 7, 0),
     ]
-    restore_topics(second, TOPICS, saved, tmp_path)
+    restore_topics(second, TOPICS, NAMES, saved, tmp_path)
     for topic in TOPICS:
         places, records = read(first, topic)
         assert len(records) == 12
         assert read(second, topic) == (places, records), topic
 
     with pytest.raises(BackupError, match=r"has records: restore into a Kafka without any"):
-        restore_topics(second, TOPICS, saved, tmp_path)
-    another = {"coincide.new": Topic(partitions=1)}
-    with pytest.raises(BackupError, match=r"the backup has the topic coincide\.detections, which [^\n]* not declare$"):
-        restore_topics(second, another, {DETECTIONS: saved[DETECTIONS]}, tmp_path)
-    with pytest.raises(BackupError, match=r"^there is no topic coincide\.new: "):
-        save_topics(first, another, tmp_path / "other")
+        restore_topics(second, TOPICS, NAMES, saved, tmp_path)
+    another = {"reef.new": Topic(partitions=1)}
+    with pytest.raises(
+        BackupError,
+        match=r"the backup has the topic reef\.detections, which [^\n]* not declare for the topic_prefix 'reef\.'$",
+    ):
+        restore_topics(second, another, NAMES, {DETECTIONS: saved[DETECTIONS]}, tmp_path)
+    with pytest.raises(BackupError, match=r"^there is no topic reef\.new: [^\n]* --prefix reef\. creates it$"):
+        save_topics(first, another, NAMES, tmp_path / "other")
 
 
 class Sent:
@@ -129,13 +134,13 @@ def kept(offset: int) -> SavedRecord:
 def test_what_compaction_left_out_is_told_by_copies_of_what_came_next() -> None:
     saved = SavedPartition(2, 7, 3)
     queries, keys = Producer(), Producer()
-    Place(None, TopicPartition(QUERIES, 0), saved, is_compacted=True).write(queries, map(kept, (2, 3, 6)))
+    Place(None, TopicPartition(QUERIES, 0), saved, is_kept=True, is_compacted=True).write(queries, map(kept, (2, 3, 6)))
     assert queries.keys == [b"key 2"] * 3 + [b"key 3"] + [b"key 6"] * 3
-    Place(None, TopicPartition(KEYS, 0), saved, is_compacted=True).write(keys, map(kept, (2, 3, 6)))
+    Place(None, TopicPartition(KEYS, 0), saved, is_kept=False, is_compacted=True).write(keys, map(kept, (2, 3, 6)))
     assert keys.keys == [b"key 2", b"key 3", b"key 6"]
 
 
 def test_a_restore_ends_where_somebody_else_writes() -> None:
-    place = Place(None, TopicPartition(QUERIES, 0), SavedPartition(0, 2, 2), is_compacted=True)
-    with pytest.raises(BackupError, match=r"somebody else writes to coincide\.queries: a record got offset 2, not 1$"):
+    place = Place(None, TopicPartition(QUERIES, 0), SavedPartition(0, 2, 2), is_kept=True, is_compacted=True)
+    with pytest.raises(BackupError, match=r"somebody else writes to reef\.queries: a record got offset 2, not 1$"):
         place.write(Producer(first=1), map(kept, (0, 1)))

@@ -10,6 +10,7 @@ from kafka.errors import KafkaTimeoutError
 
 from services.common import record_publisher
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.topic_names import DEFAULT_NAMES
 
 
 class Kafka:
@@ -34,7 +35,7 @@ class Kafka:
 def test_while_kafka_is_away_one_tries_and_the_others_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = Kafka()
     monkeypatch.setattr(record_publisher, "create_producer", lambda *_, **__: kafka)
-    records = RecordPublisher("nowhere:9092", 10)
+    records = RecordPublisher("nowhere:9092", 10, DEFAULT_NAMES)
     with ThreadPoolExecutor(1) as pool:
         kafka.may_fail.set()
         with pytest.raises(KafkaAwayError):
@@ -79,7 +80,7 @@ def test_who_waits_while_kafka_fails_is_refused_without_a_try_of_their_own(monke
         return kafka
 
     monkeypatch.setattr(record_publisher, "create_producer", connect)
-    records = RecordPublisher("nowhere:9092", 10)
+    records = RecordPublisher("nowhere:9092", 10, DEFAULT_NAMES)
     monkeypatch.setattr(records, "_lock", CountedLock(kafka))
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(records.publish, "topic", None, None) for _ in range(3)]

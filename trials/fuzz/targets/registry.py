@@ -115,7 +115,7 @@ def _templates(line: bytes) -> None:
 
 
 def _proposals(line: bytes) -> None:
-    proposal = _proposal(7, Keyed.of(line).value)
+    proposal = _proposal(_record(line))
     if proposal is not None:
         _body(proposal).model_dump_json()
         proposal.key.decode()

@@ -130,7 +130,7 @@ def test_who_may_set_receivers_may_not_reach_everything(api: Api) -> None:
             assert "private address" in answer.json()["detail"]
         # one that was set before, or whose name has led elsewhere since, reaches nothing either
         hidden = json.dumps({"v": 1, "receiver": {"webhook": {"url": sink.url}}})
-        api.kafka.publish(TOPICS.alert_controls, b"receiver/home", hidden.encode())
+        api.kafka.publish("alert-controls", b"receiver/home", hidden.encode())
         answer = api.client.post("/v1/receivers/home/test")
         assert (answer.status_code, "private address" in answer.json()["detail"]) == (502, True)
         assert sink.tried == []
@@ -175,7 +175,7 @@ def test_a_dead_delivery_is_listed_with_its_reason_and_sent_again(api: Api) -> N
     key = delivery["key"]
     dead = {"v": 1, "receiver": "ops", "key": key, "state": "dead", "at_us": RECEIVED_AT_MS * 1000, "attempts": 9}
     api.kafka.publish(
-        TOPICS.deliveries, f"delivery/ops/{key}".encode(), json.dumps({**dead, "reason": "answered 410"}).encode()
+        "deliveries", f"delivery/ops/{key}".encode(), json.dumps({**dead, "reason": "answered 410"}).encode()
     )
     [delivery] = api.items("/v1/receivers/ops/deliveries", state="dead")
     assert (delivery["reason"], delivery["attempts"]) == ("answered 410", 9)

@@ -7,7 +7,7 @@ import pytest
 from coincide.queries import query_from_json
 from services.alerting.queries.edits import load_queries
 from tests.services.alerting.clients import STREAMS, Api
-from tests.services.alerting.records import TOPICS, change_record, query, shard_record, status_record
+from tests.services.alerting.records import change_record, query, shard_record, status_record
 
 
 def test_the_life_of_a_query(api: Api) -> None:
@@ -144,7 +144,7 @@ def test_a_change_that_another_process_was_before_is_refused(api: Api, monkeypat
     publish = api.kafka.publish
 
     def publish_after_another(topic: str, key: bytes | None, value: bytes | None) -> int:
-        if topic == TOPICS.queries:
+        if topic == "queries":
             publish(topic, key, change_record("intruder", 2, paused=True).value)
         return publish(topic, key, value)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafka import TopicPartition
 
 from services.alerting.kafka.expired_records import ExpiredRecords
-from services.alerting.kafka.records import TOPICS
+from tests.services.alerting.records import NAMES, TOPICS
 
 
 class Read(NamedTuple):
@@ -27,7 +27,7 @@ def test_each_offset_that_never_came_is_counted_once(
     there: dict[TopicPartition, set[int]], cuts: list[int], data: st.DataObject
 ) -> None:
     starts = {each: data.draw(st.sampled_from([None, 3])) for each in there}
-    expired, counted = ExpiredRecords(starts), Counter[str]()
+    expired, counted = ExpiredRecords(starts, NAMES), Counter[str]()
     by_offset = sorted((offset, *each) for each, offsets in there.items() for offset in offsets)
     records = [Read(topic, partition, offset) for offset, topic, partition in by_offset]
     bounds = [0, *sorted(min(each, len(records)) for each in cuts), len(records)]

@@ -17,7 +17,6 @@ from services.alerting.kafka.follower import Follower, Pace
 from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession, Position
 from services.alerting.kafka.projection import Progress, Seed
-from services.alerting.kafka.records import DETECTIONS
 from services.alerting.kafka.standby import Standby
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
@@ -28,6 +27,7 @@ from services.common.access.audit import AuditTrail
 from services.common.record_publisher import RecordPublisher
 from tests.integration.service_process import until
 from tests.services.alerting.records import (
+    NAMES,
     ROOM,
     TOPICS,
     Database,
@@ -45,7 +45,7 @@ class Log:
     """Kafka as lists, one partition a topic."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, list[Record]] = {name: [] for name in (*TOPICS.names(), DETECTIONS)}
+        self.topics: dict[str, list[Record]] = {name: [] for name in (*TOPICS.names(), NAMES.full("detections"))}
         self.begins = dict.fromkeys(self.topics, 0)
         self.topic_id = "first"
         self.is_away = False
@@ -68,7 +68,7 @@ class ListSession(KafkaSession):
         self._log = log
         self._next: dict[TopicPartition, int] = {}
         self.partitions = [TopicPartition(name, 0) for name in TOPICS.names()]
-        self.watched = [TopicPartition(DETECTIONS, 0)]
+        self.watched = [TopicPartition(NAMES.full("detections"), 0)]
         self.topic_ids = dict.fromkeys(log.topics, log.topic_id)
 
     def __enter__(self) -> Self:
@@ -110,12 +110,12 @@ class ListSession(KafkaSession):
 
 class LogPublisher(RecordPublisher):
     def __init__(self, log: Log) -> None:
-        super().__init__("nowhere:1", 1.0)
+        super().__init__("nowhere:1", 1.0, NAMES)
         self._log = log
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
-        self._log.append(Record(topic, 0, 0, 1, key, value))
-        return len(self._log.topics[topic]) - 1
+        self._log.append(Record(NAMES.full(topic), 0, 0, 1, key, value))
+        return len(self._log.topics[NAMES.full(topic)]) - 1
 
 
 class Run(NamedTuple):
@@ -150,7 +150,9 @@ def follow(log: Log, trail: KeptRecords, database: Database) -> Follow:
         seed = Seed(seeded, LogPublisher(log), AuditTrail("alerting", trail), engine)
         listeners = Listeners(run.rows.extend, run.progress.reached)
         handing_over = HandingOver(engine, listeners, database.read(newest_sequence))
-        standby = Standby(engine, handing_over, database.receivers, run.progress, metrics, lambda: not log.is_away)
+        standby = Standby(
+            engine, handing_over, database.receivers, run.progress, metrics, lambda: not log.is_away, NAMES
+        )
         storage = database.storage
         storage.engine = lease.writer
         thread = Follower(lambda: ListSession(log), lease, metrics, run.progress, expiry, standby, seed, storage)
@@ -287,13 +289,13 @@ def test_detections_that_come_while_no_batch_ends_are_a_stalled_line(
     log: Log, follow: Follow, database: Database
 ) -> None:
     def is_stalled_a_minute_later() -> bool:
-        log.append(record(DETECTIONS, None))
+        log.append(record(NAMES.full("detections"), None))
         database.now_us += 61_000_000
         return [alert["source"] for alert in database.alerts()] == ["line_stalled"]
 
     with follow():
         until(is_stalled_a_minute_later)
-    assert database.count("records_consumed_total", topic=DETECTIONS) == 0.0
+    assert database.count("records_consumed_total", topic=NAMES.full("detections")) == 0.0
 
 
 def test_a_restart_in_the_midst_of_a_flood_of_dead_letters_neither_ends_nor_repeats_it(
@@ -335,10 +337,10 @@ def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Data
         log.is_away = False
         log.append(match_record("m-1"))
         until(lambda: len(run.rows) == 1)
-        until(lambda: database.knows("lag_records", topic="coincide.matches"))
+        until(lambda: database.knows("lag_records", topic=TOPICS.matches))
         log.is_away = True
         until(lambda: database.count("kafka_up") == 0.0)
-        until(lambda: not database.knows("lag_records", topic="coincide.matches"))  # no value is frozen
+        until(lambda: not database.knows("lag_records", topic=TOPICS.matches))  # no value is frozen
         log.is_away = False
         log.append(match_record("m-2"))
         until(lambda: len(run.rows) == 2)

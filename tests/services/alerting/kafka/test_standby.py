@@ -11,6 +11,7 @@ from services.alerting.receivers.receiver import Receivers
 from services.alerting.store.live_rows import StoredRow
 from tests.integration.service_process import until
 from tests.services.alerting.records import (
+    NAMES,
     TOPICS,
     Database,
     change_record,
@@ -65,7 +66,7 @@ def test_a_database_made_anew_is_handed_over_from_its_end_on(database: Database)
 def watching(database: Database, heard: Heard, progress: Progress, answers: list[bool]) -> Iterator[None]:
     handing_over = HandingOver(database.engine, heard.listeners)
     shared = database.receivers, progress, database.metrics
-    standby = Standby(database.engine, handing_over, *shared, kafka_answers=lambda: answers[0])
+    standby = Standby(database.engine, handing_over, *shared, kafka_answers=lambda: answers[0], names=NAMES)
     stopping = threading.Event()
     thread = threading.Thread(target=standby.watch, args=(stopping, lambda: False))
     thread.start()
@@ -88,9 +89,9 @@ def test_who_stands_by_says_what_the_database_says(database: Database) -> None:
         until(lambda: progress.not_ready_because() == ["the queries are still being read from Kafka"])
         database.store([change_record("q", 1)], [position(TOPICS.queries, 1), position(TOPICS.matches, 7)])
         until(lambda: progress.not_ready_because() == [])
-        assert heard.reached == {TOPICS.queries: 1}  # nobody waits for matches
+        assert heard.reached == {"queries": 1}  # nobody waits for matches
         database.raising.receivers = Receivers([])  # those of the process that writes
         body = {"v": 1, "receiver": {"webhook": {"url": "https://example.com/", "secret": "whsec_" + "c2VjcmV0" * 4}}}
         database.store([control_record("receiver/pager", body)], [position(TOPICS.alert_controls, 5)])
-        until(lambda: heard.reached.get(TOPICS.alert_controls) == 5)
-        assert heard.receivers[TOPICS.alert_controls] == 1  # in force here, too, before whoever has put it is answered
+        until(lambda: heard.reached.get("alert-controls") == 5)
+        assert heard.receivers["alert-controls"] == 1  # in force here, too, before whoever has put it is answered

@@ -10,21 +10,21 @@ from services.alerting.receivers.receiver import Receiver, Receivers
 from services.alerting.receivers.sending import Sending
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from tests.services.alerting.records import Database, Record, episode_record, record, ruled
+from tests.services.alerting.records import NAMES, Database, Record, episode_record, record, ruled
 
 
 class ListedOutcomes(RecordPublisher):
     """Kafka as a list; what is written comes back into the database when the test reads it."""
 
     def __init__(self) -> None:
-        super().__init__("nowhere:1", 1.0)
+        super().__init__("nowhere:1", 1.0, NAMES)
         self.records: list[Record] = []
         self.is_away = False
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         if self.is_away:
             raise KafkaAwayError("not acknowledged")
-        self.records.append(record(topic, value, key=key))
+        self.records.append(record(NAMES.full(topic), value, key=key))
         return len(self.records)
 
 

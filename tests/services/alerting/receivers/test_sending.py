@@ -13,7 +13,7 @@ from tests.integration.service_process import until
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox
-from tests.services.alerting.records import TOPICS, Database
+from tests.services.alerting.records import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -185,7 +185,7 @@ def test_who_may_not_tell_tells_nobody_until_they_may(database: Database, sink: 
         assert sink.tried == []
         told, _ = database.read(read_waiting, "ops", [], 10)
         outcome = DeliveryRecord(1, "ops", told.key, "delivered", system_clock_us(), 1)
-        outbox.kafka.publish(TOPICS.deliveries, outcome.topic_key, encode_delivery(outcome))
+        outbox.kafka.publish("deliveries", outcome.topic_key, encode_delivery(outcome))
         outbox.read_back()  # of what the other has told
         may_tell.set()
         outbox.sending.wake()

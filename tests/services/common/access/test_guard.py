@@ -219,7 +219,7 @@ def test_no_path_but_health_needs_no_key(method: str, path: str) -> None:
 def test_a_revoked_key_is_refused(records: KeptRecords) -> None:
     text = records.make("gone", ["read"])
     assert status(with_key(text), ring=records.ring, needs_key=True) is None
-    records.publish("coincide.keys", (id_in(text) or "").encode(), None)
+    records.publish("keys", (id_in(text) or "").encode(), None)
     assert status(with_key(text), ring=records.ring, needs_key=True) == 401
 
 

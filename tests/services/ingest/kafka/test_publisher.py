@@ -12,9 +12,10 @@ from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.future import Future
 from prometheus_client import CollectorRegistry
 
+from services.common.topic_names import TopicNames
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.producer import Completions
-from services.ingest.kafka.publisher import DETECTIONS, NOT_CONNECTED, KafkaPublisher, PublisherBusyError
+from services.ingest.kafka.publisher import NOT_CONNECTED, KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.rows.decoding import heartbeat_us
@@ -69,7 +70,7 @@ async def publishing(*producers: Producer | Exception, **options: Any) -> AsyncI
         return cast("KafkaProducer", next_up)
 
     chosen = {"timeout_s": 0.0, "most_bytes": 10_000, "grace_s": 0.2, "retry_s": 0.02, **options}
-    publisher = KafkaPublisher(connect, IngestMetrics(CollectorRegistry()), **chosen)
+    publisher = KafkaPublisher(connect, IngestMetrics(CollectorRegistry()), names=TopicNames("reef."), **chosen)
     publisher.start()
     try:
         if not isinstance(producers[0], Exception):
@@ -95,7 +96,7 @@ async def test_frames_are_sent_keyed_by_area_and_acknowledged() -> None:
     producer = Producer()
     async with publishing(producer) as publisher:
         assert await publisher.publish([FRAME, FRAME], 5_000) == [True, True]
-        assert producer.sent == [("coincide.detections", b"bay", FRAME.value, {"timestamp_ms": 5})] * 2
+        assert producer.sent == [("reef.detections", b"bay", FRAME.value, {"timestamp_ms": 5})] * 2
     assert producer.closed.is_set()
 
 
@@ -113,10 +114,14 @@ async def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> 
 
 
 async def test_a_topic_that_kafka_does_not_have_is_named_until_it_is_there() -> None:
-    lacking = Producer(lacks=DETECTIONS)
+    lacking = Producer(lacks="reef.detections")
     async with publishing(KafkaTimeoutError(), *[lacking] * 500) as publisher:
         assert publisher.problem == NOT_CONNECTED
-        await until(lambda: publisher.problem.startswith(f"Kafka does not find the topic {DETECTIONS}: "))
+        await until(
+            lambda: publisher.problem.startswith(
+                "Kafka does not find the topic reef.detections: `python -m services.common.topics --prefix reef.` "
+            )
+        )
         assert lacking.closed.is_set()
         lacking.lacks = ""
         await until(lambda: publisher.connected)
@@ -201,7 +206,7 @@ async def test_a_heartbeat_goes_to_each_partition_without_a_key_and_fusion_reads
         assert heartbeats(publisher) == (1, 0)
     value = producer.sent[0][2]
     where_and_when = [{"partition": part, "timestamp_ms": NOW_US // 1000} for part in range(3)]
-    assert producer.sent == [("coincide.detections", None, value, each) for each in where_and_when]
+    assert producer.sent == [("reef.detections", None, value, each) for each in where_and_when]
     assert json.loads(value) == {"v": 2, "heartbeat": True, "received_at_us": NOW_US}
     assert heartbeat_us(InputRecord("detections", 7, 0, None, value)) == NOW_US
 

@@ -37,8 +37,8 @@ class Line(KeepingPublisher):
             self.follow(key, value, topic)
         return self.acknowledged
 
-    def follow(self, key: bytes, value: bytes | None, topic: str = "coincide.queries") -> None:
-        assert topic == "coincide.queries"
+    def follow(self, key: bytes, value: bytes | None, topic: str = "queries") -> None:
+        assert topic == "queries"
         record: Any = SimpleNamespace(topic=topic, key=key, value=value)
         self.registry.streams.apply([record])
 

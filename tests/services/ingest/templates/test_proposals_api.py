@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from services.common.access.audit import AuditTrail
-from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
+from services.common.template_proposals import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.console.rest.answers import PageAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import read_answer
@@ -20,7 +20,6 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.settings import IngestSettings
-from services.ingest.templates.proposals_topic import PROPOSALS
 from tests.services.ingest.building import CLOCK, NOW_US, KeepingPublisher, registry_of
 from tests.services.kept_records import KeptRecords
 
