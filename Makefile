@@ -7,34 +7,37 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python
+#: What running needs, and what developing needs on top.
+FOR_RUNNING := .venv/.installed-run
 STAMP := .venv/.installed
 
-# A lock is installed as it is: hashes checked, nothing resolved anew. uv does it faster where it is at hand.
-# Both are quiet, so a dot a second says that it goes on; the dots end with the shell that asked for them.
-install = printf 'Installing %s ' $(1); (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
-  if command -v uv >/dev/null 2>&1; \
-  then uv pip install --quiet --python "$(RUN)" --require-hashes -r $(1); \
-  else "$(RUN)" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(1); fi; \
-  failed=$$?; kill $$dots; echo; test $$failed = 0
+# Packages come without compiled files. Each is compiled when it is first imported, and that is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
+install = "$(RUN)" -m deploy.setup.packages
 
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: $(STAMP) ## Create .venv from the locks, find or fetch Java, fetch the jars
+setup: $(FOR_RUNNING) ## Create .venv with what running needs, find or fetch Java, fetch the jars
 	@"$(RUN)" -m deploy.local.java
 	@"$(RUN)" -m deploy.local.jars
 
-$(STAMP): requirements.lock requirements-java.lock
+.PHONY: setup-dev
+setup-dev: setup $(STAMP) ## The same, and what developing needs
+
+$(FOR_RUNNING): requirements-run.lock requirements-java.lock requirements-uv.lock
 	@"$(PYTHON)" -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@test -x "$(RUN)" || { echo "Creating .venv"; "$(PYTHON)" -m venv .venv; }
-	@{ $(call install,requirements.lock); } || { echo "coincide: requirements.lock could not be installed: is the Python package index reachable?" >&2; exit 1; }
-	@"$(RUN)" -c 'import sys; from deploy.local.java import find_machine_java; sys.exit(find_machine_java() is None)' \
-	  || { echo "There is no Java on this machine."; $(call install,requirements-java.lock); } \
-	  || { echo "coincide: there is no Java 17 or 21 here, and requirements-java.lock could not be installed" >&2; exit 1; }
+	@$(install) requirements-run.lock --java
+	@touch "$@"
+
+$(STAMP): requirements.lock $(FOR_RUNNING)
+	@$(install) requirements.lock
 	@touch "$@"
 
 .PHONY: demo
@@ -59,7 +62,7 @@ restore: setup ## Put a backup into a system that has nothing yet (FROM=folder)
 
 .PHONY: down
 down: ## Stop it, in order
-	@test ! -e $(STAMP) || "$(RUN)" -m deploy.local down
+	@test ! -e $(FOR_RUNNING) || "$(RUN)" -m deploy.local down
 
 .PHONY: stop
 stop: setup ## Stop only these processes of it (NAMES="fusion ..."); make up starts them again
@@ -74,7 +77,7 @@ logs: setup ## Follow the logs of every process
 	@"$(RUN)" -m deploy.local logs
 
 .PHONY: key
-key: $(STAMP) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=host:port; an admin's by itself)
+key: $(FOR_RUNNING) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=host:port; an admin's by itself)
 	@"$(RUN)" -m services.common.access --kafka "$(or $(KAFKA),127.0.0.1:9092)" create \
 	  $(foreach scope,$(or $(SCOPE),admin),--scope $(scope)) $(if $(NAME),--name "$(NAME)")
 
@@ -83,15 +86,19 @@ monitor: setup ## Prometheus and Alertmanager beside a running system, where the
 	@"$(RUN)" -m deploy.local monitor
 
 .PHONY: drill
-drill: setup ## Break a system of its own in six ways: which alert rings, and after how long (needs Prometheus; NAMES="kafka ...")
+drill: setup-dev ## Break a system of its own in six ways: which alert rings, and after how long (needs Prometheus; NAMES="kafka ...")
 	@"$(RUN)" -m trials.drills $(NAMES)
 
 .PHONY: warm
 warm: setup ## Let Kafka and Spark start a third faster from now on; takes a minute, once
 	@"$(RUN)" -m deploy.local.warming
 
+.PHONY: setup-check
+setup-check: $(STAMP) ## Install what the tests need beyond Python, where root may; else say what is left out
+	@"$(RUN)" -m tests.needs
+
 .PHONY: check
-check: setup lint warm ## Lint, types, import rules and every test, those with Kafka and Spark included
+check: setup-dev setup-check lint warm ## Lint, types, import rules and every test, those with Kafka and Spark included
 	"$(RUN)" -m tests.once_more -m "not jvm" --numprocesses auto
 	"$(RUN)" -m tests.once_more -m jvm
 
@@ -105,11 +112,11 @@ test-fast: $(STAMP) ## The tests that need no JVM and no more than a second or t
 	"$(RUN)" -m pytest -m "not jvm and not slow" --numprocesses auto
 
 .PHONY: chaos
-chaos: setup warm ## Break a whole system on purpose and count what is lost (SOAK=10m or 8h, SEED=, RATE=, SENSORS=, ONLY=kill)
+chaos: setup-dev warm ## Break a whole system on purpose and count what is lost (SOAK=10m or 8h, SEED=, RATE=, SENSORS=, ONLY=kill)
 	"$(RUN)" -m trials.chaos --soak "$(or $(SOAK),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(RATE),--rate "$(RATE)") $(if $(SENSORS),--sensors "$(SENSORS)") $(if $(ONLY),--only "$(ONLY)")
 
 .PHONY: fuzz
-fuzz: setup ## Try bytes that nobody would send, wherever some come in (FUZZ=10m or 1h, SEED=, ONLY=frames; needs atheris)
+fuzz: setup-dev ## Try bytes that nobody would send, wherever some come in (FUZZ=10m or 1h, SEED=, ONLY=frames; needs atheris)
 	"$(RUN)" -m trials.fuzz --for "$(or $(FUZZ),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(ONLY),--only "$(ONLY)")
 
 .PHONY: lint
@@ -142,9 +149,11 @@ docs-serve: docs ## Show the site on http://127.0.0.1:8080; its search needs a s
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
+	uv pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools -c requirements.lock -o requirements-run.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra services -c requirements.lock -o requirements-services.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra jobs -c requirements.lock -o requirements-jobs.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
+	echo uv | uv pip compile -q $(LOCK_FLAGS) -o requirements-uv.lock -
 
 .PHONY: sbom
 sbom: $(STAMP) ## Write the bill of materials (CycloneDX) and the licences into .local/supply
@@ -155,17 +164,17 @@ audit: $(STAMP) ## Look for known faults of all that is shipped (exit status 2 o
 	@"$(RUN)" -m deploy.supply.advisories
 
 .PHONY: bench
-bench: setup .venv/.installed-bench ## Run every benchmark, peers included (NAMES="timing_join ...", QUICK=1)
+bench: setup-dev .venv/.installed-bench ## Run every benchmark, peers included (NAMES="timing_join ...", QUICK=1)
 	"$(RUN)" -m benchmarks $(NAMES) $(if $(QUICK),--quick)
 
 .PHONY: bench-join
-bench-join: setup .venv/.installed-bench ## The joins beside all peers, Spark too; the papers' algorithms in counts and pictures
+bench-join: setup-dev .venv/.installed-bench ## The joins beside all peers, Spark too; the papers' algorithms in counts and pictures
 	"$(RUN)" -m benchmarks timing_join satisfaction_table streaming_join window_join paper_costs
 	"$(RUN)" -m benchmarks timing_join --peers spark --rounds 3
 	"$(RUN)" -m benchmarks timing_join --threads "$$(nproc)"
 
 .venv/.installed-bench: requirements-bench.lock $(STAMP)
-	@$(call install,requirements-bench.lock)
+	@$(install) requirements-bench.lock
 	@touch "$@"
 
 .PHONY: clean

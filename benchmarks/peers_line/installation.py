@@ -20,6 +20,7 @@ FOLDER = RUNTIME / "peers"
 FLINK, QUIX, CONNECTOR = FOLDER / "flink", FOLDER / "quix", FOLDER / "connector"
 QUIX_PYTHON = QUIX / "bin" / "python"
 CLASSES = FOLDER / "classes"
+CHECKSUMS = HERE / "jars.sha256"
 FLINK_PACKAGE = "apache-flink-libraries==2.3.0"
 QUIX_PACKAGE = "quixstreams==3.28.1"
 
@@ -52,8 +53,8 @@ def compile_join(java: Java) -> None:
 def install_flink() -> None:
     java = find_java()
     if not CONNECTOR.exists():
-        run_ivy(java, HERE / "ivy.xml", ["flink"], CONNECTOR, RUNTIME / "logs" / "ivy-peers.log")
-    verify(CONNECTOR, HERE / "jars.sha256")
+        run_ivy(java, HERE / "ivy.xml", ["flink"], CONNECTOR, RUNTIME / "logs" / "ivy-peers.log", CHECKSUMS)
+    verify(CONNECTOR, CHECKSUMS)
     if not (FLINK / "pyflink" / "lib").exists():
         pip(sys.executable, "--no-deps", "--target", str(FLINK), FLINK_PACKAGE)
     compile_join(java)

@@ -18,13 +18,14 @@ import pyspark
 
 from deploy.local.java import Java, find_java
 from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, exit_with
+from deploy.setup.progress import Count, run_and_tell
 
 IVY_FILE = HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.
 CHECKSUMS = HERE / "jars.sha256"
 
-#: What Ivy says when it knows a jar, and when it has it.
-_STEP = re.compile(r"^\s*found \S+#|\[SUCCESSFUL ]")
+#: What Ivy says when it has fetched a jar; it fetches none that it keeps from before.
+_CAME = re.compile(r"\[SUCCESSFUL ]")
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -70,32 +71,26 @@ def _replace(folder: Path, java: Java, runtime: Path) -> None:
     """Fetch into a folder beside ``folder`` and put it in place only when it is whole."""
     fresh = folder.with_name("jars.fetching")
     shutil.rmtree(fresh, ignore_errors=True)
-    run_ivy(java, IVY_FILE, ["broker", "spark"], fresh, runtime / "logs" / "ivy.log")
+    run_ivy(java, IVY_FILE, ["broker", "spark"], fresh, runtime / "logs" / "ivy.log", CHECKSUMS)
     verify(fresh, CHECKSUMS)
     (fresh / "complete").write_text(_wanted(), encoding="ascii")
     shutil.rmtree(folder, ignore_errors=True)
     fresh.rename(folder)
 
 
-def run_ivy(java: Java, ivy_file: Path, confs: list[str], folder: Path, log: Path) -> None:
-    """Fetch what ``ivy_file`` names into ``folder``, a folder below it for each of ``confs``."""
+def run_ivy(java: Java, ivy_file: Path, confs: list[str], folder: Path, log: Path, written: Path) -> None:
+    """Fetch what ``ivy_file`` names into ``folder``, a folder below it for each of ``confs``.
+
+    ``written`` has the checksum of each jar: so many are to come.
+    """
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
     # the machine's own Java knows its authorities
     trust = _trust_options(java.packaged, java.home) if java.packaged else []
     command = [str(java.executable), *trust, "-jar", str(ivy), "-ivy", str(ivy_file), "-confs", *confs]
     command += ["-types", "jar", "bundle", "-retrieve", f"{folder}/[conf]/[artifact]-[revision].[ext]"]
-    log.parent.mkdir(parents=True, exist_ok=True)
-    named = ivy_file.relative_to(ROOT)
-    print(f"Fetching the jars that {named} names ", end="", flush=True)
-    with (
-        log.open("w", encoding="utf-8") as copy,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy_process,
-    ):
-        for line in ivy_process.stdout or []:
-            copy.write(line)
-            print("." if _STEP.search(line) else "", end="", flush=True)
-    print()
-    if ivy_process.returncode != 0:
+    named, total = ivy_file.relative_to(ROOT), len(read_checksums(written))
+    print(f"Fetching the {total} jars that {named} names", flush=True)
+    if run_and_tell(command, Count("jars", _CAME, total), log) != 0:
         raise LocalError(
             f"the jars that {named} names could not be fetched: is the network reachable? What Ivy said is in {log}"
         )
