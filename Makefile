@@ -77,8 +77,9 @@ logs: setup ## Follow the logs of every process
 	@"$(RUN)" -m deploy.local logs
 
 .PHONY: key
-key: $(FOR_RUNNING) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=host:port; an admin's by itself)
-	@"$(RUN)" -m services.common.access --kafka "$(or $(KAFKA),127.0.0.1:9092)" create \
+key: $(FOR_RUNNING) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=host:port, TOPIC_PREFIX=; an admin's by itself)
+	@"$(RUN)" -m services.common.access --kafka "$(or $(KAFKA),127.0.0.1:9092)" \
+	  $(if $(TOPIC_PREFIX),--prefix "$(TOPIC_PREFIX)") create \
 	  $(foreach scope,$(or $(SCOPE),admin),--scope $(scope)) $(if $(NAME),--name "$(NAME)")
 
 .PHONY: monitor

@@ -26,8 +26,8 @@ class AlertingSettings(ComponentSettings):
     kafka_group: str | None = Field(
         None,
         min_length=1,
-        description="Consumer group under which offsets are shown to Kafka's tools. null: one of the name of "
-        "`topic_prefix`, such as coincide-alerting.",
+        description="Consumer group under which offsets are shown to Kafka's tools. null: `topic_prefix` names it: "
+        "coincide-alerting, unless that is another.",
     )
     kafka_timeout_s: Seconds = Field(
         5.0, description="Longest wait for Kafka to acknowledge a change of a query before the answer is 503."

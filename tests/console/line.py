@@ -54,7 +54,7 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.services.alerting.clients import ListPublisher
-from tests.services.alerting.records import Database, Record, record
+from tests.services.alerting.records import NAMES, Database, Record, record
 from tests.services.kept_records import KeptRecords
 
 STREAMS = load_streams(ROOT / "config/streams.yaml")
@@ -239,7 +239,7 @@ class Line:
 
     def store(self, records: Sequence[tuple[str, bytes | None, bytes | None]]) -> None:
         now_ms = time.time_ns() // 1_000_000
-        numbered = [Record(topic, 0, next(self._offsets), now_ms, *rest) for topic, *rest in records]
+        numbered = [Record(NAMES.full(topic), 0, next(self._offsets), now_ms, *rest) for topic, *rest in records]
         with self.storing:
             rows = self.database.store(numbered)
         if any(isinstance(each, StoredAlert) for each in rows):

@@ -89,7 +89,7 @@ def test_a_page_shows_what_its_key_may_do_and_closes_when_the_key_is_revoked(
     poster.get_by_role("button", name="Report something of now").click()
     expect(poster.get_by_text("Nothing has been seen yet")).to_be_hidden()
     expect(reader.get_by_text("Nothing has been seen yet")).to_be_hidden()  # it sees what the other posted
-    locked_line.keys.publish("coincide.keys", key.split("_")[1].encode(), None)
+    locked_line.keys.publish("keys", key.split("_")[1].encode(), None)
     reader.reload()
     expect(reader).to_have_url(re.compile("/sign-in"))
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from deploy.local.broker import Broker
-from services.alerting.kafka.records import STATES, Topics
+from services.alerting.kafka.records import STATES
 from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting, until
-from tests.integration.topics import send
+from tests.integration.topics import send, topics_of_alerting
 from tests.services.alerting.records import change_record, episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = Topics()
+TOPICS = topics_of_alerting()
 QUERY = "long"  # this test's own: other tests write to the topics, too
 EPISODES = 20
 MATCHES = [f"m-long-{n}" for n in range(10)]

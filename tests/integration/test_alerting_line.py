@@ -11,14 +11,13 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.harbour import BANG
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
-from services.alerting.kafka.records import Topics
 from tests.integration.service_process import AlertingProcess, metric, running_alerting, until
-from tests.integration.topics import expire, running_broker, send
+from tests.integration.topics import expire, running_broker, send, topics_of_alerting
 from tests.services.alerting.records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = Topics()
+TOPICS = topics_of_alerting()
 
 
 @pytest.fixture(scope="module")

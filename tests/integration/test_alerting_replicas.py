@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
-from services.alerting.kafka.records import Topics
 from tests.integration.service_process import AlertingProcess, LiveReader, metric, running_alerting, until
-from tests.integration.topics import running_broker, send
+from tests.integration.topics import running_broker, send, topics_of_alerting
 from tests.postgresql import running_server
 from tests.services.alerting.records import match, query
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = Topics()
+TOPICS = topics_of_alerting()
 TAKEN_OVER_WITHIN_S = 60.0  # usually 1 s after a kill, and 6 s after a suspension; a busy machine takes longer
 
 

@@ -12,17 +12,16 @@ import yaml
 
 from deploy.local.broker import Broker
 from deploy.local.machine import wait_until
-from services.alerting.kafka.records import Topics
 from tests.integration.fusion_process import end, fusion_job
 from tests.integration.service_process import AlertingProcess, metric, running_alerting, running_ingest, until
-from tests.integration.topics import read_all, running_broker, send
+from tests.integration.topics import read_all, running_broker, send, topics_of_alerting
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.postgresql import running_server
 from tests.services.alerting.records import episode, match, query
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = Topics()
+TOPICS = topics_of_alerting()
 TOLD_WITHIN_S = 90
 EDGE = {"from": {"s": "seismic", "a": "acoustic"}, "within": query()["within"]}
 

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from coincide import Histogram
-from services.common.access.audit import AUDIT
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 from tests.integration.fusion_process import FusionProcess, fusion_job
@@ -140,7 +139,7 @@ def test_old_answers_are_served_and_new_detections_taken_while_all_is_found_agai
     assert line.before < set(line.matched())
     assert line.fusion.process.pid == fusion
     assert line.fusion.process.is_running()
-    [change] = [each for each in read_all(line.fusion.bootstrap, AUDIT) if each["action"] == "rebuild.asked"]
+    [change] = [each for each in read_all(line.fusion.bootstrap, "coincide.audit") if each["action"] == "rebuild.asked"]
     assert (change["why"], change["subject"]) == ("the test wants it", asked.json()["id"])
 
     line.fusion.kill()  # whoever asks, and however: it is a rebuild as any other

@@ -11,7 +11,9 @@ from kafka import TopicPartition
 
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports
+from services.alerting.kafka.records import Topics
 from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.common.topics import create_topics, load_topics
 from tests.reference.frames import rows_of
 
@@ -31,11 +33,10 @@ def running_broker(folder: Path) -> Iterator[Broker]:
         broker.stop()
 
 
-def create_declared_topics(bootstrap: str, prefix: str = "coincide.") -> None:
+def create_declared_topics(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> None:
     """Create every declared topic, under names that begin with ``prefix``."""
-    declared = load_topics(ROOT / "config" / "topics.yaml")
     admin = create_admin(bootstrap)
-    create_topics(admin, {prefix + name.removeprefix("coincide."): topic for name, topic in declared.items()})
+    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml", TopicNames(prefix)))
     admin.close()
 
 
@@ -81,7 +82,12 @@ def read_all(bootstrap: str, topic: str) -> list[dict[str, Any]]:
     return [record.value for record in records_of(bootstrap, topic)]
 
 
-def detections_of(bootstrap: str) -> list[dict[str, Any]]:
-    """Return every detection now on coincide.detections, with its area."""
-    frames = read_all(bootstrap, "coincide.detections")
+def topics_of_alerting(prefix: str = DEFAULT_PREFIX) -> Topics:
+    """Return the topics that alerting follows, by their names in Kafka."""
+    return Topics(*map(TopicNames(prefix).full, Topics().names()))
+
+
+def detections_of(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> list[dict[str, Any]]:
+    """Return every detection now on the topic of detections, with its area."""
+    frames = read_all(bootstrap, TopicNames(prefix).full("detections"))
     return [{**each, "area": frame["area"]} for frame in frames if "area" in frame for each in rows_of(frame)]

@@ -13,6 +13,7 @@ from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, _owner_of
 from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
+from services.common.topic_names import DEFAULT_NAMES
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
@@ -61,6 +62,16 @@ def test_the_archive_runs_where_somebody_says_where() -> None:
     elsewhere = {"COINCIDE_ARCHIVE_PATH": "mine", "COINCIDE_ARCHIVE_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
     with pytest.raises(LocalError, match="kafka_bootstrap must be the same"):
         Layout.of_checkout(elsewhere)
+
+
+def test_all_components_have_the_same_topic_prefix() -> None:
+    assert Layout.of_checkout({}).topic_names == DEFAULT_NAMES
+    reef = {f"COINCIDE_{each}_TOPIC_PREFIX": "reef." for each in ("INGEST", "ALERTING", "FUSION")}
+    assert Layout.of_checkout(reef).topic_names.prefix == "reef."
+    with pytest.raises(
+        LocalError, match=r"^topic_prefix must be the same for all components, not \['coincide\.', 'reef\.'\]$"
+    ):
+        Layout.of_checkout({**reef, "COINCIDE_ARCHIVE_PATH": "mine"})
 
 
 def test_a_key_is_needed_where_other_machines_reach_a_component() -> None:

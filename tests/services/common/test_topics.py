@@ -44,6 +44,13 @@ def test_who_was_told_is_remembered_for_longer_than_what_could_be_told_again() -
 
 def test_bad_declaration_is_named(tmp_path: Path) -> None:
     path = tmp_path / "topics.yaml"
-    path.write_text("topics: {coincide.matches: {partitions: 0}}")
+    path.write_text("topics: {matches: {partitions: 0}}")
     with pytest.raises(SettingsError, match="partitions"):
+        load_topics(path)
+
+
+def test_a_declaration_that_has_a_prefix_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "topics.yaml"
+    path.write_text("topics: {coincide.matches: {partitions: 1}}")
+    with pytest.raises(SettingsError, match=r"topic 'coincide\.matches': name it without its prefix, as detections"):
         load_topics(path)
