@@ -35,6 +35,7 @@ class Record(NamedTuple):
     key: bytes
     value: bytes | None
     offset: int = 0
+    topic: str = "reef.sensor-health"
 
 
 def told(area: str, *sensors: SensorHealth, part: int = 0) -> Record:

@@ -106,11 +106,11 @@ class Topics:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sensors: dict[str, Sensor] = {}
         self.templates: dict[str, NamedTemplate] = {}
-        monkeypatch.setattr(seeding, "present_sensors", lambda _: dict(self.sensors))
-        monkeypatch.setattr(seeding, "present_templates", lambda _: dict(self.templates))
+        monkeypatch.setattr(seeding, "present_sensors", lambda *_: dict(self.sensors))
+        monkeypatch.setattr(seeding, "present_templates", lambda *_: dict(self.templates))
         monkeypatch.setattr(seeding, "_publish", self._publish)
 
-    def _publish(self, _bootstrap: str, _named: Any, templates: Any, _present: Any, sensors: Any) -> None:
+    def _publish(self, _bootstrap: str, _names: Any, _named: Any, templates: Any, _present: Any, sensors: Any) -> None:
         for known, changes in ((self.templates, templates), (self.sensors, sensors)):
             for name, each in changes.items():
                 known[name] = each
