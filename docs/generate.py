@@ -190,7 +190,8 @@ def _topics_page() -> str:
     )
     return (
         f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by "
-        "`python -m services.common.topics`. The records' JSON Schemas are in `docs/contracts/`.\n\n"
+        "`python -m services.common.topics`. Each name begins with `topic_prefix`, here the one as shipped. "
+        "The records' JSON Schemas are in `docs/contracts/`.\n\n"
         f"| topic | partitions | settings |\n|---|---|---|{rows}\n\n{_frames_section()}"
     )
 
