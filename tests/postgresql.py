@@ -13,8 +13,8 @@ from typing import Any
 
 import psycopg
 
-from tests.debian import found_or_installed
 from tests.integration.service_process import until
+from tests.needs import found
 
 OWNER = "coincide"
 #: An order of texts that is not that of their code points, as most servers have.
@@ -24,14 +24,8 @@ HASTE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_
 
 
 def find_programs() -> Path:
-    """Return the folder of PostgreSQL's programs, see `found_or_installed`."""
-    return found_or_installed(_found, "postgresql")
-
-
-def _found() -> Path | None:
-    """Return the newest one; from 15 on it knows ICU."""
-    installed = {int(each.parent.name): each for each in Path("/usr/lib/postgresql").glob("[0-9]*/bin")}
-    return installed[max(installed)] if installed and max(installed) >= 15 else None
+    """Return the folder of PostgreSQL's programs."""
+    return Path(found("postgresql"))
 
 
 class Server:

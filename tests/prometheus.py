@@ -1,18 +1,15 @@
-"""Prometheus and its promtool: Debian's package where it is installed, or can be; else the test is skipped."""
+"""Prometheus and its promtool; where they are not, the test is skipped, and in CI it fails."""
 
-import shutil
-from functools import cache
+from pathlib import Path
 
-from tests.debian import found_or_installed
+from tests.needs import found
 
 
-@cache
 def find_prometheus() -> str:
-    """Return the program, see `found_or_installed`."""
-    return found_or_installed(lambda: shutil.which("prometheus"), "prometheus", needed=False)
+    """Return the program."""
+    return found("prometheus")
 
 
-@cache
 def find_promtool() -> str:
     """Return the program, which the same package has."""
-    return found_or_installed(lambda: shutil.which("promtool"), "prometheus", needed=False)
+    return str(Path(find_prometheus()).with_name("promtool"))

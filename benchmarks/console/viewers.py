@@ -29,7 +29,7 @@ from benchmarks.harness.rounds import cpu_seconds
 from benchmarks.line import whole_line
 from benchmarks.line.gateways import OpenLoop
 from deploy.local.system import System
-from tests.browser import NAMES, browser_of_the_machine
+from tests.needs import BROWSERS, browser_program
 
 RATE_HZ, PER_POST, AREAS = 1_000, 20, 10
 SHOWN = "/?span=60&sensor=*-0%3F"  # a minute of those ten areas
@@ -157,7 +157,7 @@ def measured(options: Options) -> dict[str, Measured]:
     rows = {name: Measured() for name in (*ROWS, ELSEWHERE)}
     with whole_line.running(max_delay_s=120) as system, sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=browser_of_the_machine(), args=arguments)
+        browser = playwright.chromium.launch(executable_path=browser_program(), args=arguments)
         viewers = Viewers(system, browser, seconds)
         viewers.warm_up(warm_up_s)
         for _ in range(options.rounds_of(2)):
@@ -176,7 +176,7 @@ def tables(options: Options) -> Iterator[Table]:
 
 
 def _why_not() -> str | None:
-    return None if browser_of_the_machine() else f"there is no browser here: none of {', '.join(NAMES)}"
+    return None if browser_program() else f"there is no browser here: none of {', '.join(BROWSERS)}"
 
 
 BENCHMARKS = [

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from deploy.local.machine import ROOT, RUNTIME
+from tests.needs import found
 
 #: A few lines of Go around the loader that `docker compose` has, with its modules locked.
 LOADER = Path(__file__).parent / "compose_config"
-USUAL_GO = "/usr/local/go/bin/go"
 BUILD_TIMEOUT_S = 280
 MIB = 2**20
 UNITS = {"m": MIB, "g": 2**30}
@@ -41,9 +41,7 @@ def built_loader() -> Path:
     program = RUNTIME / "go" / f"compose-config-{hashlib.sha256(source).hexdigest()[:16]}"
     if program.exists():
         return program
-    go = shutil.which("go") or shutil.which(USUAL_GO)
-    if go is None:
-        pytest.skip("neither docker compose nor Go is here, so nobody can load the file as compose does")
+    go = found("golang-go")
     fresh = program.with_suffix(f".{os.getpid()}")
     command = [go, "build", "-trimpath", "-mod=readonly", "-o", str(fresh), "."]
     built = subprocess.run(command, cwd=LOADER, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)

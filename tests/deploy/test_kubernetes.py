@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import yaml
 from deploy.local.machine import ROOT
 from services.common.settings import load_settings
 from tests.deploy.components import MODELS
+from tests.needs import found
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
 
@@ -44,12 +44,11 @@ def rendered(overlay: str) -> list[Document]:
 
 
 def made_of(folder: Path) -> list[Document]:
-    for words in (["kubectl", "kustomize"], ["kustomize", "build"]):
-        if shutil.which(words[0]):
-            made = subprocess.run([*words, str(folder)], capture_output=True, text=True, check=False)
-            assert made.returncode == 0, made.stderr
-            return list(yaml.safe_load_all(made.stdout))
-    pytest.skip("there is neither kubectl nor kustomize here")
+    program = found("kubernetes-client")
+    word = "kustomize" if program.endswith("kubectl") else "build"
+    made = subprocess.run([program, word, str(folder)], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return list(yaml.safe_load_all(made.stdout))
 
 
 def of_kind(overlay: str, *kinds: str) -> dict[str, Document]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from deploy.local.machine import ROOT
 from docs.generate import metric_registries
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.receiver import load_receivers
+from tests.needs import found
 from tests.reference.promql import Evaluation, scraped
 
 DEPLOY = ROOT / "deploy"
@@ -102,15 +102,15 @@ def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
 
 
 def test_alertmanager_takes_its_configuration_and_coincide_its_receivers() -> None:
-    """Alertmanager itself says so where it is installed."""
+    """Alertmanager itself says so."""
     config = DEPLOY.parent / "config" / "alertmanager.yml"
     named = {route["receiver"] for route in [of_yaml(config)["route"], *of_yaml(config)["route"]["routes"]]}
     assert named == {each["name"] for each in of_yaml(config)["receivers"]}
     [receiver] = load_receivers(DEPLOY.parent / "config" / "compose" / "receivers.yaml", {})
     assert receiver.alertmanager is not None
     assert receiver.alertmanager.url == "http://alertmanager:9093"
-    if program := shutil.which("amtool"):
-        subprocess.run([program, "check-config", config], check=True, capture_output=True)
+    amtool = Path(found("prometheus-alertmanager")).with_name("amtool")
+    subprocess.run([amtool, "check-config", config], check=True, capture_output=True)
 
 
 def test_the_dashboard_is_provisioned() -> None:

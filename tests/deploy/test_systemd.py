@@ -18,6 +18,7 @@ from services.common.settings import load_settings
 from services.console.settings import ConsoleSettings
 from spark_jobs.fusion import REFUSED
 from tests.deploy.components import MODELS
+from tests.needs import found
 
 FOLDER = ROOT / "deploy/systemd"
 COMMON = FOLDER / "coincide-.service.d/10-common.conf"
@@ -147,12 +148,10 @@ def installed(tmp_path: Path) -> Path:
 
 
 def analyze(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    if shutil.which("systemd-analyze") is None:
-        pytest.skip("there is no systemd-analyze here")
     environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:", "SYSTEMD_LOG_LEVEL": "warning"}
     units = sorted(map(str, folder.glob("*.service"))) + [str(folder / "coincide.target")] * (words[0] == "verify")
     return subprocess.run(
-        ["systemd-analyze", *words, *units], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [found("systemd"), *words, *units], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
 
 

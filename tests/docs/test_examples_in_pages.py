@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from docs.generate import ROOT
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 from tests.docs.sessions import defined_by, first_streams
+from tests.needs import found
 from tests.reference.frames import rows_of
 
 EXPLANATION = ROOT / "docs/explanation"
@@ -76,7 +76,6 @@ def test_the_first_network_is_accepted_and_has_the_probability_it_shows(tmp_path
     assert at_once < edge["threshold"] <= late
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 def test_the_filter_of_the_topics_page_shows_each_detection_in_a_line() -> None:
     [command] = re.findall(r"jq -c '(.*?)'\n```", (ROOT / "docs/reference/topics.md").read_text("utf-8"), re.DOTALL)
     schema = json.loads((ROOT / "docs/contracts/detections.schema.json").read_text("utf-8"))
@@ -84,7 +83,9 @@ def test_the_filter_of_the_topics_page_shows_each_detection_in_a_line() -> None:
     bare = {**frame, "detections": {**frame["detections"]}}
     del bare["detections"]["attributes"]
     records = "".join(json.dumps(each) + "\n" for each in (*examples, bare))
-    out = subprocess.run(["jq", "-c", command], input=records, text=True, capture_output=True, check=True, timeout=60)
+    out = subprocess.run(
+        [found("jq"), "-c", command], input=records, text=True, capture_output=True, check=True, timeout=60
+    )
     expected = [{"area": frame["area"], **each} for of in (frame, bare) for each in rows_of(of)]
     assert [json.loads(line) for line in out.stdout.splitlines()] == expected
 

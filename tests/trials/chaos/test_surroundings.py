@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import found
 from trials.chaos.faults.clocks import prepared, set_clock
 from trials.chaos.faults.disks import full, mounted
 from trials.chaos.faults.fault import NotTriedError
@@ -31,6 +32,7 @@ def test_a_full_disk_takes_nothing_and_has_room_again_afterwards(tmp_path: Path)
 
 
 def test_nothing_comes_through_to_a_port_until_the_partition_ends() -> None:
+    found("nftables")
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = server.getsockname()
         socket.create_connection(place, timeout=10).close()
@@ -58,8 +60,9 @@ while sys.stdin.readline():
 
 
 def test_a_process_reads_the_time_of_day_that_is_set_and_waits_as_long_as_before(tmp_path: Path) -> None:
-    if not (environment := prepared(tmp_path)):
-        pytest.skip("no C compiler is here")
+    found("gcc")
+    environment = prepared(tmp_path)
+    assert environment
     command, environ = [sys.executable, "-c", CLOCK], {**os.environ, **environment}
     with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

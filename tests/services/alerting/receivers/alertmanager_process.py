@@ -1,32 +1,24 @@
-"""A real Alertmanager: Debian's package where it is installed, or can be; else the test says what is missing."""
+"""A real Alertmanager: where it is not, the test is skipped, and in CI it fails."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from deploy.local.machine import free_ports
-from tests.debian import found_or_installed
 from tests.integration.service_process import until
+from tests.needs import found
 
-NAMES = ("prometheus-alertmanager", "alertmanager")
 CONFIG = "route: {receiver: nobody, group_wait: 0s}\nreceivers: [{name: nobody}]\n"
 
 
-@cache
 def find_alertmanager() -> str:
-    """Return the program, see `found_or_installed`."""
-    return found_or_installed(_found, NAMES[0])
-
-
-def _found() -> str | None:
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    """Return the program."""
+    return found("prometheus-alertmanager")
 
 
 @dataclass
