@@ -20,7 +20,7 @@ LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-emit-inde
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: $(FOR_RUNNING) ## Create .venv with what running needs, find or fetch Java, fetch the jars
@@ -119,6 +119,10 @@ chaos: setup-dev warm ## Break a whole system on purpose and count what is lost 
 .PHONY: fuzz
 fuzz: setup-dev ## Try bytes that nobody would send, wherever some come in (FUZZ=10m or 1h, SEED=, ONLY=frames; needs atheris)
 	"$(RUN)" -m trials.fuzz --for "$(or $(FUZZ),10m)" $(if $(SEED),--seed "$(SEED)") $(if $(ONLY),--only "$(ONLY)")
+
+.PHONY: bare-machine
+bare-machine: setup ## Make a minimal Debian, and run make demo and make check of what is committed in it (as root; ONLY=demo, SUITE=)
+	"$(RUN)" -m trials.bare_machine $(if $(ONLY),--only "$(ONLY)") $(if $(SUITE),--suite "$(SUITE)")
 
 .PHONY: lint
 lint: $(STAMP) ## Lint, format, types and import rules

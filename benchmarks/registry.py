@@ -10,6 +10,7 @@ from benchmarks.history import beside_live, rebuild, what_if
 from benchmarks.joins import probability, streams, timing_join, window_join
 from benchmarks.line import (
     alerts,
+    first_match,
     fusion_core,
     growth,
     growth_delay,
@@ -39,6 +40,7 @@ LINE = (
     stored_matches,
     throughput,
     alerts,
+    first_match,
     contest,
     viewers,
 )
