@@ -30,8 +30,8 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """
     own = {"COINCIDE_ALERTING_RECEIVERS_MAY_BE_PRIVATE": "true"}  # a test's webhook is on this machine
     whole = System(Layout.isolated(tmp_path_factory.mktemp("system"), own))
-    whole.up()
     try:
+        whole.up()
         yield whole
     finally:
         killed = whole.down()

@@ -7,6 +7,7 @@
 - `class_archives`, `warming`: what lets Java start faster, and how it is written
 - `layout`, `supervision`, `system`: where one system keeps its files and which ports it has, the runner of its
   processes, and how all of it is started, waited for and stopped
+- `progress`: what a person sees while a system starts
 - `backup`: all that a system remembers, into a folder and back
 - `demo`: what ``make demo`` shows, of `sn1987a` (1987) and of `harbour` (now)
 

@@ -7,26 +7,17 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from deploy.local.backup import back_up, open_backup, put_back, put_configuration_back
 from deploy.local.demo import run_demo
 from deploy.local.layout import Layout
 from deploy.local.machine import RUNTIME, LocalError, exit_with
 from deploy.local.monitor import run_monitor
-from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, Report, System
+from deploy.local.progress import shown
+from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, HaltedError, PartlyUpError, System
 from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
 from services.common.settings import CONFIG_VARIABLE
@@ -49,34 +40,24 @@ def rebuilt_shares(waiting: Callable[[], int | None]) -> Iterator[float]:
         time.sleep(POLL_S)
 
 
-@contextmanager
-def _shown() -> Iterator[Report]:
-    """Yield a report that shows, until the block ends, which process does what and since when, a line for each."""
-    line = TextColumn("{task.description:<9} {task.fields[state]:<8}")
-    columns = (SpinnerColumn(finished_text="✓"), line, TimeElapsedColumn())
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns) as progress:
-
-        def report(name: str, state: str) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name, total=1, state=state)
-            progress.update(tasks[name], state=state, completed=1 if state == "ready" else 0)
-
-        yield report
-
-
 def _start(system: System, *, rebuild: bool = False) -> None:
-    with _shown() as report:
+    with shown() as report:
         system.up(report, rebuild=rebuild)
 
 
 def _up(system: System) -> None:
-    _start(system, rebuild=_is_set("REBUILD"))
+    missing: PartlyUpError | None = None
+    try:
+        _start(system, rebuild=_is_set("REBUILD"))
+    except PartlyUpError as error:
+        missing = error
     for name in ("console", "ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
     if system.layout.needs_key and not present_keys(system.layout.bootstrap, system.layout.topic_names):
         print("Every request needs a key, and there is none yet. Make the first: make key")
+    if missing is not None:
+        raise missing
 
 
 def _down(system: System) -> None:
@@ -109,7 +90,12 @@ def _logs(system: System) -> None:
 
 def _demo(system: System) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it in order
-    _start(system)
+    try:
+        _start(system)
+    except HaltedError:
+        raise
+    except PartlyUpError as missing:  # the demo does without
+        print(f"coincide: {missing}")
     run_demo(system, detach=_is_set("DETACH"))
 
 

@@ -17,15 +17,17 @@ import time
 import uuid
 from pathlib import Path
 
+import psutil
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from deploy.local.class_archives import class_archives, use_option
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from deploy.local.machine import HERE, LocalError, exit_with, free_ports, wait_until
+from deploy.local.machine import HERE, LocalError, exit_with, free_ports
+from deploy.local.patience import Patience
 
-READY_TIMEOUT_S = 60.0
+START_BUDGET_S = 120.0  # of processor time; a start takes some 8 s of it, one after a crash more
 STOP_TIMEOUT_S = 30.0
 ROOM_BYTES = 32 << 20  # what it writes at its start is less
 LOOK_EVERY_S = 0.5
@@ -88,14 +90,17 @@ class Broker:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it and return when it answers; a `LocalError` where it does not within `READY_TIMEOUT_S`."""
+        """Start it and return when it answers; a `LocalError` where there is no point in waiting on."""
         command = prepare(self.folder, self._port, self._controller_port)
         with (self.folder / "broker.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        wait_until(lambda: not self.is_running or answers(self.bootstrap), READY_TIMEOUT_S)
-        if not (self.is_running and answers(self.bootstrap)):
+        started = psutil.Process(self._process.pid)
+        why = Patience(lambda: [started], START_BUDGET_S).wait(lambda: not self.is_running or answers(self.bootstrap))
+        if why or not self.is_running:
             self.kill()
-            raise LocalError(f"Kafka did not start; what it said is in {self.folder / 'broker.log'}")
+            raise LocalError(
+                f"Kafka did not start: it {why or 'ended'}; what it said is in {self.folder / 'broker.log'}"
+            )
 
     def stop(self) -> None:
         """End it in order (SIGTERM); one that does not end within `STOP_TIMEOUT_S` is killed."""

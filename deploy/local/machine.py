@@ -5,8 +5,11 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+
+import psutil
 
 #: The checkout; nothing here depends on the working directory.
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,3 +61,13 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def owner_of(port: int) -> str:
+    """Return who listens on ``port``, for a sentence: ``process 4711 (python)``, or ``another process``."""
+    with suppress(psutil.Error):  # not ours to see
+        for connection in psutil.net_connections("tcp"):
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
+            if listens and connection.pid:
+                return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
+    return "another process"

@@ -112,19 +112,20 @@ class Patience:
     ) -> None:
         self._families, self._budget_s, self._idle_s = families, budget_s, idle_s
         self._clock, self._sleep, self._look, self._crowded = clock, sleep, look, crowded
-        self.begin()
 
     def begin(self) -> None:
         """Count from now on."""
         self.used_s = 0.0
         self._why: str | None = None
-        self._roots = set(self._families())
-        self._seen = self._look(self._roots)
+        self._dead: set[Any] = set()
+        self._seen = self._look(list(self._families()))
         self._looked_at_s = self._alive_at_s = self._clock()
         self._since_alive_s, self._since_alive_bytes = 0.0, 0
 
     def wait(self, condition: Callable[[], bool], every_s: float = 0.1) -> str | None:
         """Begin, and return None as soon as ``condition()`` holds; else what the processes did, once it is in vain."""
+        if condition():
+            return None
         self.begin()
         while not condition():
             if why := self.why_over():
@@ -152,12 +153,13 @@ class Patience:
         return f"did nothing for {idle_s:.0f} s" if idle_s >= self._idle_s else None
 
     def _take(self) -> bool:
-        """Take a look, and return whether a process that was named before, and is named still, has ended."""
+        """Take a look, and return whether a process has ended, and is named still at the look after that."""
         roots = set(self._families())
         seen = self._look([*roots, *self._seen])  # those too whose parent ended
         cpu_s, disk_bytes = spent(self._seen, seen)
-        ended = [root for root in roots & self._roots if root not in seen or seen[root].is_over]
-        self._roots, self._seen = roots, seen
+        dead = {root for root in roots if root not in seen or seen[root].is_over}
+        ended = dead & self._dead
+        self._dead, self._seen = dead, seen
         self.used_s += cpu_s
         self._since_alive_s += cpu_s
         self._since_alive_bytes += disk_bytes

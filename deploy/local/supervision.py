@@ -1,4 +1,4 @@
-"""Command the process runner (supervisor) of one system over its socket."""
+"""Command the process runner (supervisor) of one system over its socket, and judge the starts of its processes."""
 
 import http.client
 import os
@@ -13,10 +13,16 @@ from typing import Any
 import psutil
 from supervisor.xmlrpc import SupervisorTransport
 
+from deploy.local.broker import START_BUDGET_S as BROKER_BUDGET_S
 from deploy.local.layout import Layout
-from deploy.local.machine import HERE, LocalError, wait_until
+from deploy.local.machine import HERE, LocalError
+from deploy.local.patience import Patience
 
-START_TIMEOUT_S = 20.0
+#: The processor time that a start may take, several times what it does: a Spark job takes some 25 s, a service 3 s.
+START_BUDGETS_S = {"kafka": BROKER_BUDGET_S, "fusion": 300.0, "archive": 300.0}
+START_BUDGET_S = 120.0
+#: One that ends so many times before it is ready is waited for no longer; its runner goes on trying.
+MOST_ENDS = 4
 
 
 class Supervision:
@@ -51,8 +57,12 @@ class Supervision:
                 start_new_session=True,  # Ctrl-C at our terminal must not reach it: we stop it, in order
             )
         self._runner = runner
-        wait_until(lambda: self.is_running or runner.poll() is not None, START_TIMEOUT_S)
-        if not self.is_running:
+        started = psutil.Process(runner.pid)
+        patience = Patience(lambda: [started], START_BUDGET_S)
+        if why := patience.wait(lambda: self.is_running or runner.poll() is not None):
+            runner.kill()
+            raise LocalError(f"the process runner did not start: it {why}")
+        if runner.poll() is not None:
             raise LocalError(f"the process runner did not start: {said.read_text(errors='replace').strip()}")
 
     def start_process(self, name: str) -> None:
@@ -81,6 +91,17 @@ class Supervision:
         """Return the process id of ``name``; 0 while it does not run."""
         return int(self._call("getProcessInfo", name)["pid"])
 
+    def family(self, name: str) -> list[psutil.Process]:
+        """Return the process of ``name`` where it runs; what it started belongs to it."""
+        pid = self.pid(name)
+        with suppress(psutil.NoSuchProcess):
+            return [psutil.Process(pid)] if pid else []
+        return []
+
+    def runner(self) -> psutil.Process:
+        """Return the runner itself, from which all others descend."""
+        return psutil.Process(int(self._call("getPID")))
+
     def send_signal(self, name: str, number: signal.Signals) -> None:
         """Send ``number`` to the process itself, not to its children; a `LocalError` where it does not run."""
         pid = self.pid(name)
@@ -91,7 +112,7 @@ class Supervision:
     def shut_down(self, timeout_s: float) -> None:
         """Have the runner, if there is one, stop every process in order and itself, within ``timeout_s``."""
         if self.is_running:
-            runner = psutil.Process(int(self._call("getPID")))
+            runner = self.runner()
             self._call("shutdown")
             with suppress(psutil.TimeoutExpired):
                 runner.wait(timeout_s)
@@ -109,3 +130,27 @@ class Supervision:
             raise LocalError(
                 f"the process runner refused {method} {' '.join(map(str, arguments))}: {error.faultString}"
             ) from error
+
+
+class Start:
+    """A process that is being started: how far it is, and why it is not waited for any longer."""
+
+    def __init__(self, supervision: Supervision, name: str) -> None:
+        budget_s = START_BUDGETS_S.get(name, START_BUDGET_S)
+        self._patience = Patience(lambda: supervision.family(name), budget_s)
+        self._patience.begin()
+        self._state, self._ends = "", 0
+
+    def why_over(self, state: str) -> str | None:
+        """Return why it is given up, given supervisor's word for it now; None while it is not."""
+        self._ends += state == "BACKOFF" != self._state
+        self._state = state
+        if state in {"FATAL", "EXITED"} or self._ends >= MOST_ENDS:
+            return "could not be started"
+        why = self._patience.why_over()
+        return why and f"is not ready: it {why}"
+
+    @property
+    def progress(self) -> str:
+        """What it does, for a person."""
+        return f"{'starting again' if self._ends else 'starting'}, {self._patience.used_s:.0f} s of processor time"

@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -20,8 +21,9 @@ from deploy.local.broker import answers
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError, is_free, wait_until
-from deploy.local.supervision import Supervision
+from deploy.local.machine import ROOT, LocalError, is_free, owner_of, wait_until
+from deploy.local.patience import Patience
+from deploy.local.supervision import START_BUDGET_S, Start, Supervision
 from spark_jobs.job.restarts import HALTED
 
 #: What runs, in the order of starting. All but the last need the first, and its topics; the console needs nobody.
@@ -30,20 +32,23 @@ PROCESSES = ("kafka", "alerting", "fusion", "ingest", "console")
 OF_ARCHIVE = ("archive", "history")
 #: What only the demo starts: it posts what the microphones of a harbour hear now (`deploy.local.harbour`).
 HARBOUR = "harbour"
+#: What the others do without: where it does not come up, they stay.
+OPTIONAL = frozenset({"console", *OF_ARCHIVE, HARBOUR})
 
-#: Called with a process name and what it does now: ``starting``, ``ready``.
+#: Called with a process name and what it does now: ``starting``, ``starting, 42 s of processor time``, ``ready``.
 Report = Callable[[str, str], None]
 
-READY_TIMEOUT_S = 180.0
-#: For so long one that ends again and again is waited for; its runner goes on trying.
-STRUGGLE_TIMEOUT_S = 15.0
 DOWN_TIMEOUT_S = 120.0
 STRAGGLERS_TIMEOUT_S = 20.0
 _HTTP_TIMEOUT_S = 30.0
 _POLL_S = 0.2
 
 
-class HaltedError(LocalError):
+class PartlyUpError(LocalError):
+    """What is needed is up, and something else is not."""
+
+
+class HaltedError(PartlyUpError):
     """All run, and one waits for a person to put something right."""
 
 
@@ -87,12 +92,13 @@ class System:
         """Start what does not run and return when all is ready; changes nothing where all is.
 
         With ``rebuild`` fusion begins anew from the topics, whether it runs or not. Where starting fails, or Ctrl-C
-        comes, what was started is stopped again. A `HaltedError` says why fusion waits; then all stay up.
+        comes, what was started is stopped again. All that is ready stays up where something `OPTIONAL` does not come
+        up, which a `PartlyUpError` says, and where fusion waits for a person, which a `HaltedError` says.
         """
         was_running = self.supervision.is_running
         try:
             self._start_all(report, rebuild=rebuild)
-        except HaltedError:
+        except PartlyUpError:
             raise
         except (LocalError, KeyboardInterrupt):
             if not was_running:
@@ -201,36 +207,38 @@ class System:
         return answer.text.strip() if answer is not None and answer.text.startswith(HALTED) else None
 
     def wait_ready(self, *names: str, report: Report = _silent) -> None:
-        """Return when ``names``, or all processes, are ready; a `LocalError` ends with the last lines of a log.
+        """Return when ``names``, or all processes, are ready; a start is waited for as long as it makes progress.
 
-        A `HaltedError` says which of them waits for a person, once the others are ready.
+        A `LocalError` ends with the last lines of a log. A `PartlyUpError` comes once the others are ready: it says
+        what does not come up and is `OPTIONAL`, or, as a `HaltedError`, who waits for a person.
         """
-        waiting = list(names or self.processes)
+        starts = {name: Start(self.supervision, name) for name in names or self.processes}
         halted: dict[str, str] = {}
-        struggling_since_s: dict[str, float] = {}
-        deadline_s = time.monotonic() + READY_TIMEOUT_S
-        while waiting:
-            for name in list(waiting):
+        missing: dict[str, str] = {}
+        while starts:
+            for name, start in list(starts.items()):
                 state = self.supervision.state(name)
-                if state == "BACKOFF":
-                    struggling_since_s.setdefault(name, time.monotonic())
-                struggles_s = time.monotonic() - struggling_since_s.get(name, time.monotonic())
+                outcome = ""
                 if state == "RUNNING" and self.is_ready(name):
-                    waiting.remove(name)
-                    report(name, "ready")
-                elif state in {"FATAL", "EXITED"} or struggles_s > STRUGGLE_TIMEOUT_S:
-                    raise LocalError(f"{name} could not be started{self._last_words(name)}")
+                    outcome = "ready"
+                elif why := start.why_over(state):
+                    if name not in OPTIONAL:
+                        raise LocalError(f"{name} {why}{self._last_words(name)}")
+                    outcome, missing[name] = f"NOT ready, {why}", why
                 elif halt := self._halt_of(name):
-                    waiting.remove(name)
-                    halted[name] = halt
-                    report(name, "halted")
-            if waiting and time.monotonic() > deadline_s:
-                late = waiting[0]
-                raise LocalError(f"{late} is not ready after {READY_TIMEOUT_S:.0f} s{self._last_words(late)}")
-            time.sleep(_POLL_S if waiting else 0)
-        if halted:
-            said = "; ".join(f"{name} is {halt}" for name, halt in halted.items())
-            raise HaltedError(f"{said}. The others are up (docs/how-to/rebuild.md)")
+                    outcome, halted[name] = "halted", halt
+                report(name, outcome or start.progress)
+                if outcome:
+                    del starts[name]
+            time.sleep(_POLL_S if starts else 0)
+        self._tell(halted, missing)
+
+    def _tell(self, halted: Mapping[str, str], missing: Mapping[str, str]) -> None:
+        said = [*(f"{name} is {halt}" for name, halt in halted.items()), *map(" ".join, missing.items())]
+        if said:
+            kind, page = (HaltedError, " (docs/how-to/rebuild.md)") if halted else (PartlyUpError, "")
+            words = "".join(self._last_words(name) for name in missing)
+            raise kind(f"{'; '.join(said)}. The others are up{page}{words}")
 
     def _last_words(self, name: str, lines: int = 12) -> str:
         """Return the end of the log of ``name``, as the end of a sentence."""
@@ -269,7 +277,7 @@ class System:
         for name, port in asdict(self.layout.ports).items():
             if (name not in OF_ARCHIVE or self.layout.archives) and not is_free(port):
                 raise LocalError(
-                    f"port {port}, wanted by {name}, is in use by {_owner_of(port)}: stop that, or choose another port "
+                    f"port {port}, wanted by {name}, is in use by {owner_of(port)}: stop that, or choose another port "
                     "(docs/how-to/run-it.md)"
                 )
 
@@ -283,20 +291,18 @@ def _run_once(name: str, module: list[str], environ: dict[str, str], report: Rep
     """Run ``python -m module...`` from the checkout to its end; what it said on stderr is the error's sentence."""
     report(name, "starting")
     command = [sys.executable, "-m", *module]
-    ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False)
-    if ended.returncode != 0:
-        raise LocalError(f"{module[0]} failed: {ended.stderr.strip()}")
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        running = psutil.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=said)
+        try:
+            why = Patience(lambda: [running], START_BUDGET_S).wait(lambda: running.poll() is not None)
+        finally:
+            if running.poll() is None:
+                running.kill()
+                running.wait()
+        if why or running.returncode != 0:
+            said.seek(0)
+            raise LocalError(f"{module[0]} failed: {'it ' + why if why else said.read().strip()}")
     report(name, "ready")
-
-
-def _owner_of(port: int) -> str:
-    """Return who listens on ``port``, for a sentence: ``process 4711 (python)``, or ``another process``."""
-    with suppress(psutil.Error):  # not ours to see
-        for connection in psutil.net_connections("tcp"):
-            listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
-            if listens and connection.pid:
-                return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
-    return "another process"
 
 
 def _runtime_of(process: psutil.Process) -> str | None:

@@ -12,15 +12,14 @@ from pathlib import Path
 import httpx
 
 from deploy.local.class_archives import ClassArchives, class_archives, write_option
+from deploy.local.demo import wait_in_patience
 from deploy.local.harbour import BANG, microphones, play
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import exit_with, wait_until
+from deploy.local.machine import exit_with
 from deploy.local.system import System
 from spark_jobs.job.session import DRIVER_OPTIONS
-
-MATCH_WITHIN_S = 60.0
 
 
 def ensure_class_archives() -> ClassArchives:
@@ -55,7 +54,7 @@ def _find_a_match(system: System) -> None:
     with httpx.Client(base_url=system.layout.url("ingest"), timeout=10) as ingest:
         harbour = threading.Thread(target=play, args=(ingest, microphones(), ended))
         harbour.start()
-        wait_until(lambda: bool(system.alerting.get(f"/v1/matches?query={BANG}").json()["items"]), MATCH_WITHIN_S)
+        wait_in_patience(system, lambda: bool(system.alerting.get(f"/v1/matches?query={BANG}").json()["items"]))
         ended.set()
         harbour.join()
 

@@ -29,8 +29,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     folder = tmp_path_factory.mktemp("asked")
     own = {"COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"', "COINCIDE_ARCHIVE_INTERVAL_S": "1"}
     system = System(Layout.isolated(folder / "running", own))
-    system.up()
     try:
+        system.up()
         queries = {id_: applied_query(system, id_) for id_ in QUERIES}
         post_all(system)
         for id_, query in queries.items():

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deploy.local.demo import MATCHES_TIMEOUT_S, applied_query, post_all, wait_for_episode, wait_for_matches
-from deploy.local.machine import ROOT, wait_until
+from deploy.local.demo import applied_query, post_all, wait_for_episode, wait_for_matches, wait_in_patience
+from deploy.local.machine import ROOT
 from deploy.local.sn1987a import ANY_TWO, TWO_OF_THREE, expected_matches
 from deploy.local.system import System
 
@@ -35,7 +35,7 @@ def answers(system: System) -> Iterator[list[str]]:
     applied_query(system, "bang")
     post, matches, *others = CURLS
     posted = run(post, system)
-    assert wait_until(lambda: bool(json.loads(run(matches, system))["items"]), MATCHES_TIMEOUT_S)
+    assert wait_in_patience(system, lambda: bool(json.loads(run(matches, system))["items"])) is None
     yield [posted, *(run(curl, system) for curl in (matches, *others))]
     system.alerting.delete("/v1/queries/two-mics", headers={"If-Match": "*"})
 

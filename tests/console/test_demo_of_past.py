@@ -25,8 +25,8 @@ def remembering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     folder = tmp_path_factory.mktemp("remembering")
     own = {"COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"', "COINCIDE_ARCHIVE_INTERVAL_S": "1"}
     system = System(Layout.isolated(folder / "running", own))
-    system.up()
     try:
+        system.up()
         query = applied_query(system, TWO_OF_THREE)
         post_all(system)
         wait_for_matches(system, TWO_OF_THREE, expected_matches(query))

@@ -10,6 +10,7 @@ from deploy.local.demo import applied_query, post_all
 from deploy.local.harbour import BANG
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError, exit_with
+from deploy.local.progress import lines
 from deploy.local.system import HARBOUR, System
 from trials.drills import first_row
 from trials.drills.drill import Outcome, drill, wait_for_calm
@@ -33,7 +34,7 @@ def _line(folder: Path) -> Iterator[tuple[Line, Monitoring]]:
     """Run the demo's system and its data, sensors of our own that report all the time, and who watches it."""
     system = System(Layout.isolated(folder, OWN))
     try:
-        system.up(lambda name, state: _say(f"{name}: {state}"))
+        system.up(lines())
         applied_query(system, BANG)
         system.supervision.start_process(HARBOUR)
         post_all(system)

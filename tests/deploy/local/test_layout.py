@@ -9,8 +9,8 @@ import pytest
 from supervisor.options import ServerOptions
 
 from deploy.local.layout import Layout
-from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free
-from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, _owner_of
+from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free, owner_of
+from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES
 from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
 from services.common.topic_names import DEFAULT_NAMES
@@ -158,7 +158,7 @@ def test_a_port_that_is_listened_on_is_not_free_and_has_an_owner() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert not is_free(port)
-        assert _owner_of(port).startswith(f"process {os.getpid()} (")
+        assert owner_of(port).startswith(f"process {os.getpid()} (")
     assert is_free(port)
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import psutil
@@ -94,6 +95,11 @@ def test_a_process_that_ends_ends_the_wait_at_once_unless_what_was_waited_for_ha
     machine = Machine({0: 1.0}, ends_at_s=7)
     came = iter([False] * 15 + [True])  # between the last poll and the end
     assert machine.patience().wait(lambda: next(came), 0.5) is None
+
+
+def test_a_process_that_its_runner_starts_again_does_not_end_the_wait() -> None:
+    machine, names = Machine({0: 1.0}), count()  # each has ended when it is looked at, and is not named again
+    assert machine.patience(named=lambda: [next(names)]).wait(never, 0.5) == "did nothing for 30 s"
 
 
 def test_what_a_runner_left_behind_when_it_ended_is_its_family_still() -> None:

@@ -24,8 +24,8 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     folder = tmp_path_factory.mktemp("secure")
     archive = {"COINCIDE_ARCHIVE_PATH": json.dumps(str(folder / "archive"))}
     whole = System(Layout.isolated(folder / "system", archive, signed_certificate(folder / "tls")))
-    whole.up()
     try:
+        whole.up()
         yield whole
     finally:
         killed = whole.down()
