@@ -1,11 +1,15 @@
 """What everything here stands on: where the checkout lies, which ports are free, waiting, and the one kind of error."""
 
+import fcntl
+import os
 import random
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 
 #: Below the range from which systems take the local end of outgoing connections, so a free one stays free.
 _CANDIDATES = range(20_000, 32_000)
+_GIVEN: set[int] = set()  # a process does not lock itself out
 
 
 class LocalError(Exception):
@@ -47,8 +52,37 @@ def wait_until(is_so: Callable[[], bool], timeout_s: float, every_s: float = 0.1
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ``count`` different ports of 127.0.0.1 on which nobody listens now."""
-    return list(islice(filter(is_free, random.sample(_CANDIDATES, k=len(_CANDIDATES))), count))
+    """Return ``count`` different ports of 127.0.0.1 on which nobody listens now; they are this process's until it ends.
+
+    A JVM takes its port 5 to 30 s later, so until then no other process of this user is given it.
+    """
+    candidates = random.sample(_CANDIDATES, k=len(_CANDIDATES))
+    ports = list(islice((port for port in candidates if _is_taken(port) and is_free(port)), count))
+    if len(ports) < count:
+        raise LocalError(f"there are no {count} free ports from {_CANDIDATES.start} to {_CANDIDATES.stop - 1}")
+    return ports
+
+
+def _is_taken(port: int) -> bool:
+    """Take ``port`` for this process, and return whether it could be had."""
+    if port in _GIVEN:
+        return False
+    try:
+        fcntl.lockf(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except (BlockingIOError, PermissionError):  # POSIX allows both
+        return False
+    _GIVEN.add(port)
+    return True
+
+
+@cache
+def _lock_file() -> int:
+    """Return the file of which each byte stands for a port, open as long as this process lives.
+
+    Locks of bytes belong to one process: no child inherits them, and they end with it, or where it closes the file.
+    """
+    path = Path(tempfile.gettempdir()) / f"coincide-{os.getuid()}-ports"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
 def is_free(port: int) -> bool:

@@ -2,9 +2,12 @@
 
 import os
 import socket
+import subprocess
+import sys
 from dataclasses import astuple
 from pathlib import Path
 
+import psutil
 import pytest
 from supervisor.options import ServerOptions
 
@@ -168,3 +171,34 @@ def test_free_ports_differ_and_can_be_had_together() -> None:
     for server in servers:
         server.close()
     assert len(set(ports)) == 20
+
+
+OWNER = """
+import subprocess, sys
+from deploy.local import machine
+machine._CANDIDATES = range({low}, {high})
+print(*machine.free_ports(10), flush=True)
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+def test_a_port_has_one_owner_until_its_owner_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    low = 33_000 + os.getpid() % 1_000 * 30  # above those that others are given
+    monkeypatch.setattr("deploy.local.machine._CANDIDATES", range(low, low + 30))
+    command = [sys.executable, "-c", OWNER.format(low=low, high=low + 30)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        theirs = {int(port) for port in owner.stdout.readline().split()}
+        child = psutil.Process(int(owner.stdout.readline()))
+        ours = set(free_ports(10))
+        with pytest.raises(LocalError, match=rf"^there are no 11 free ports from {low} to {low + 29}$"):
+            free_ports(11)
+        assert len(theirs) == 10
+        assert not theirs & ours
+        owner.kill()
+        owner.wait()
+        assert child.is_running()  # it has inherited no port
+        assert theirs >= set(free_ports(5))
+        child.kill()

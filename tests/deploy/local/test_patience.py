@@ -1,5 +1,6 @@
 """Waiting by progress: what ends a wait in vain, what is progress, and what a family has used."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -180,7 +181,8 @@ def test_a_real_family_is_read_with_the_child_that_ended_and_the_one_that_lives(
         assert live.cpu_s >= 0.28
         assert live.parent_pid == process.pid
         process.kill()
-        assert [each.is_over for each in readings([process]).values() if each.pid == process.pid] in ([True], [])
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert readings([process])[process].is_over
         process.wait()
         assert readings([process]) == {}
         psutil.Process(live.pid).kill()
