@@ -3,16 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 
 from deploy.local.broker import Broker
 from deploy.local.layout import Layout
 from deploy.local.system import System
 from tests.integration.topics import running_broker
 
-# a busy machine is no failure: pytest's timeout bounds each test, not Hypothesis' deadline for one example
-settings.register_profile("coincide", deadline=None, max_examples=50)
-settings.load_profile("coincide")
+pytest_plugins = ["tests.check.groups", "tests.check.durations", "tests.check.profiles"]
 
 
 @pytest.fixture(scope="session")

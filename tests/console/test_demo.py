@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -20,6 +21,18 @@ OpenPage = Callable[..., Page]
 THUD = "thud-of-demo"
 
 
+@dataclass(frozen=True)
+class ConsoleOfDemo:
+    """The console that the system runs, in the place of the one that the other modules share."""
+
+    url: str
+
+
+@pytest.fixture(scope="module")
+def console(system: System) -> ConsoleOfDemo:
+    return ConsoleOfDemo(system.layout.url("console"))
+
+
 def test_1987_and_now_are_seen_within_a_minute(open_page: OpenPage, system: System) -> None:
     url = system.layout.url("console")
     at_root = httpx.get(system.layout.url("alerting"))
@@ -27,7 +40,7 @@ def test_1987_and_now_are_seen_within_a_minute(open_page: OpenPage, system: Syst
     system.supervision.start_process(HARBOUR)
     try:
         show_1987(system)
-        page = open_page("/", url=url)
+        page = open_page("/")
         expect(page.locator(".moment", has_text="harbour")).to_contain_text("saw the same thing", timeout=60_000)
         shoot(page, "demo-now")
         page.locator(".moment", has_text="sn1987a").get_by_role("link", name="Show 1987-02-23").click()
@@ -46,7 +59,7 @@ def test_a_newcomer_asks_is_told_and_sees_that_all_is_well(open_page: OpenPage, 
     system.supervision.start_process(HARBOUR)
     try:
         with running_sink() as sink:
-            page = open_page("/alerts", url=url)
+            page = open_page("/alerts")
             make_webhook(page, sink.url)
             ask(page, url)
             told = queries_on_kafka(system)
@@ -122,7 +135,7 @@ def sensor_row(page: Page, url: str, sensor: str) -> str:
 
 def test_a_console_that_is_killed_comes_back_to_its_page(open_page: OpenPage, system: System) -> None:
     open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
-    page = open_page("/?area=harbour", url=system.layout.url("console"))
+    page = open_page("/?area=harbour")
     until_chart(page, "scene.rows.length > 2")
     page.evaluate("window.isOld = true")
     system.kill("console")

@@ -9,7 +9,14 @@ from sqlalchemy import Engine
 from services.alerting.live.hub import LiveHub
 from tests.postgresql import Server, running_server
 from tests.services.alerting.clients import Api, Live, running_api
-from tests.services.alerting.databases import Databases, PostgresqlDatabases, SqliteDatabases, migrated, run_on_both
+from tests.services.alerting.databases import (
+    IN_POSTGRESQL,
+    Databases,
+    PostgresqlDatabases,
+    SqliteDatabases,
+    migrated,
+    run_on_both,
+)
 from tests.services.alerting.records import Database
 
 
@@ -17,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests of what reads and writes rows on SQLite and on PostgreSQL, but for one that says on which."""
     is_said = any(each.args[0] == "databases" for each in metafunc.definition.iter_markers("parametrize"))
     if "databases" in metafunc.fixturenames and not is_said and run_on_both(metafunc.definition.path):
-        metafunc.parametrize("databases", ["sqlite", "postgresql"], indirect=True)
+        metafunc.parametrize("databases", ["sqlite", IN_POSTGRESQL], indirect=True)
 
 
 @pytest.fixture(scope="session")

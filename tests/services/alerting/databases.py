@@ -14,7 +14,9 @@ from services.alerting.store.dialect import migrate, open_engine
 from tests.postgresql import Server
 
 ON_SQLITE = pytest.mark.parametrize("databases", ["sqlite"], indirect=True)
-ON_POSTGRESQL = pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+#: The parameter of what asks for the server of all tests, while it runs.
+IN_POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.shares("postgresql"))
+ON_POSTGRESQL = pytest.mark.parametrize("databases", [IN_POSTGRESQL], indirect=True)
 
 #: The tests that run on both: those of what reads and writes rows. The others would see no difference.
 ON_BOTH = (
