@@ -9,7 +9,7 @@ from deploy.local.layout import Layout
 from deploy.local.system import System
 from tests.integration.topics import running_broker
 
-pytest_plugins = ["tests.check.groups", "tests.check.durations", "tests.check.profiles"]
+pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine", "profiles")]
 
 
 @pytest.fixture(scope="session")
