@@ -98,10 +98,20 @@ warm: setup ## Let Kafka and Spark start a third faster from now on; takes a min
 setup-check: $(STAMP) ## Install what the tests need beyond Python, where root may; else say what is left out
 	@"$(RUN)" -m tests.needs
 
+# The set-up makes the Python that runs and times the other stages, so its own time is taken here.
+set_up_then = began=$$(date +%s) && $(MAKE) setup-dev && $(MAKE) setup-check && "$(RUN)" -m tests.check $(1) --set-up $$(($$(date +%s) - began))
+
+.PHONY: quick
+quick: $(STAMP) ## What a change needs while you work on it: its lint and types, its tests and those of what imports it, in 90 s
+	@"$(RUN)" -m tests.check.quick
+
 .PHONY: check
-check: setup-dev setup-check lint warm ## Lint, types, import rules and every test, those with Kafka and Spark included
-	"$(RUN)" -m tests.once_more -m "not jvm" --numprocesses auto
-	"$(RUN)" -m tests.once_more -m jvm
+check: ## Lint, types, import rules and every test, those with Kafka and Spark included; before every push
+	@$(call set_up_then)
+
+.PHONY: check-all
+check-all: ## The check, and all that takes longer: random examples, faults, drills, mutations, benchmarks; at night
+	@$(call set_up_then,all)
 
 .PHONY: test
 test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::name
@@ -130,6 +140,7 @@ lint: $(STAMP) ## Lint, format, types and import rules
 	"$(BIN)/ruff" format --check
 	"$(RUN)" -m mypy
 	"$(BIN)/lint-imports"
+	"$(RUN)" -m tests.check.quarantine
 
 .PHONY: screenshots
 screenshots: $(STAMP) ## Have the tests in the browser take pictures of the console for the docs, and more into .local/screenshots

@@ -11,7 +11,8 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -58,7 +59,7 @@ class Row:
 
     kind: str
     name: str
-    seconds: int
+    seconds: int | None
     budget: int | None = None
 
 
@@ -88,7 +89,7 @@ def last_runs(folder: Path = LAST_RUNS) -> list[Run]:
 def read_ledger(path: Path = LEDGER) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         return [
-            Row(row["kind"], row["name"], int(row["seconds"]), int(row["budget"]) if row["budget"] else None)
+            Row(row["kind"], row["name"], *(int(row[key]) if row[key] else None for key in ("seconds", "budget")))
             for row in csv.DictReader(file)
         ]
 
@@ -103,7 +104,15 @@ def is_over(seconds: float, budget: float | None) -> bool:
     return budget is not None and seconds > GROWTH_MAX * budget
 
 
-def renewed(rows: Iterable[Row], runs: Iterable[Run]) -> list[Row]:
+def seconds_of_files(runs: Iterable[Run]) -> dict[str, float]:
+    """Return what each file took in all runs together: some of its tests may run at night only."""
+    sums = Counter[str]()
+    for run in runs:
+        sums.update({name: phases.seconds for name, phases in run.files.items()})  # type: ignore[arg-type]
+    return dict(sums)
+
+
+def renewed(rows: Iterable[Row], runs: Sequence[Run]) -> list[Row]:
     """Return the ledger with what the runs took. Budgets stay; a new stage gets what it took, in whole minutes."""
     old = list(rows)
     kept = budgets(old)
@@ -113,28 +122,26 @@ def renewed(rows: Iterable[Row], runs: Iterable[Run]) -> list[Row]:
         if run.seconds:
             budget = kept.get(run.stage, 60 * math.ceil(run.seconds / 60))
             stages[run.stage] = Row("stage", run.stage, round(run.seconds), budget)
-        for name, phases in run.files.items():
-            files.pop(name, None)
-            if phases.seconds > SLOW_FILE_S:
-                files[name] = Row("file", name, round(phases.seconds))
+    for name, seconds in seconds_of_files(runs).items():
+        files.pop(name, None)
+        if seconds > SLOW_FILE_S:
+            files[name] = Row("file", name, round(seconds))
     here = [row for row in files.values() if (ROOT / row.name).is_file()]
-    return [*stages.values(), *sorted(here, key=lambda row: (-row.seconds, row.name))]
+    return [*stages.values(), *sorted(here, key=lambda row: (-(row.seconds or 0), row.name))]
 
 
 def text_of(rows: Iterable[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["kind", "name", "seconds", "budget"])
-    writer.writerows([row.kind, row.name, row.seconds, "" if row.budget is None else row.budget] for row in rows)
+    writer.writerows(asdict(row).values() for row in rows)
     return text.getvalue()
 
 
 def known_seconds(ledger: Path = LEDGER, folder: Path = LAST_RUNS) -> dict[str, float]:
     """Return what each file of tests took, as far as anybody knows: here, else where the ledger was written."""
-    known = {row.name: float(row.seconds) for row in read_ledger(ledger) if row.kind == "file"}
-    for run in last_runs(folder):
-        known |= {name: phases.seconds for name, phases in run.files.items()}
-    return known
+    known = {row.name: float(row.seconds or 0) for row in read_ledger(ledger) if row.kind == "file"}
+    return known | seconds_of_files(last_runs(folder))
 
 
 def main(arguments: list[str]) -> int:

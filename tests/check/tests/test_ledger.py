@@ -57,8 +57,13 @@ def test_a_ledger_is_renewed_but_for_its_budgets() -> None:
     assert ledger.renewed(old, [Run("tests", 1, {FILE: Phases(0, 20, 0)})]) == [Row("stage", "tests", 1, 600)]
 
 
+def test_a_file_takes_what_its_tests_take_by_day_and_at_night() -> None:
+    runs = [Run("night", 20, {FILE: Phases(call=15)}), Run("tests", 20, {FILE: Phases(setup=6)})]
+    assert Row("file", FILE, 21) in ledger.renewed([], runs)
+
+
 def test_a_ledger_reads_as_it_was_written(tmp_path: Path) -> None:
-    rows = [Row("stage", "tests", 500, 600), Row("file", FILE, 40)]
+    rows = [Row("stage", "tests", 500, 600), Row("file", FILE, 40), Row("stage", "new", None, 9)]
     (tmp_path / "ledger.csv").write_text(ledger.text_of(rows), encoding="utf-8")
     assert ledger.read_ledger(tmp_path / "ledger.csv") == rows
 

@@ -1,0 +1,59 @@
+"""What `make check` and `make check-all` run, stage after stage. ``tests/ledger.csv`` has a budget for each."""
+
+import os
+import sys
+from dataclasses import dataclass
+
+from tests.check.ledger import run_file
+
+#: One lane for the house, one for everything else.
+WORKERS_MIN = 2
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Commands that run beside each other, and processes beside them that do nothing but keep cores busy."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    busy: int = 0
+
+
+PYTEST = (sys.executable, "-m", "pytest")
+
+
+def kept(name: str, *options: str) -> Stage:
+    """Return a stage that is a run of pytest, for which the ledger keeps what each file takes."""
+    return Stage(name, ((*PYTEST, f"--ledger={run_file(name)}", *options),))
+
+
+def spread() -> tuple[str, ...]:
+    """Return the options by which tests run side by side, see `tests.check.groups`."""
+    return (f"--numprocesses={max(WORKERS_MIN, len(os.sched_getaffinity(0)))}", "--dist=loadgroup")
+
+
+#: The set-up comes before: it makes the Python that runs these.
+SET_UP = "set-up"
+
+
+def check_stages() -> list[Stage]:
+    """Return the stages of `make check`."""
+    return [
+        Stage("lint-and-warm-up", (("make", "lint"), ("make", "warm"))),
+        kept("tests", "-m", "not night", *spread()),
+    ]
+
+
+def night_stages() -> list[Stage]:
+    """Return what `make check-all` does beyond: what takes long, what is random, and what needs the whole machine."""
+    at_random = ("-m", "not jvm and not night", "--hypothesis-profile=random", *spread())
+    house = ("-m", "not night", "--only-group=house")
+    return [
+        kept("night", "-m", "night"),
+        Stage("random-seeds", ((*PYTEST, *at_random),)),
+        Stage("house-beside-a-load", ((*PYTEST, *house),), busy=4),
+        Stage("mutations", (("make", "mutations"),)),
+        Stage("benchmarks", (("make", "bench", "QUICK=1"),)),
+        Stage("drill", (("make", "drill"),)),
+        Stage("chaos", (("make", "chaos", "SOAK=5m"),)),
+    ]
