@@ -7,9 +7,16 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.layout import Layout
 from deploy.local.system import System
+from tests.check import unclosed
+from tests.examples import register_profiles
 from tests.integration.topics import running_broker
 
-pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine", "profiles")]
+pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine")]
+register_profiles()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    unclosed.register(config)
 
 
 @pytest.fixture(scope="session")
