@@ -38,6 +38,9 @@ STOP_WITHIN_S = 3.0
 
 logger = logging.getLogger(__name__)
 
+#: Lets a worker rest so many seconds after a failure, unless the event comes first.
+Rest = Callable[[threading.Event, float], object]
+
 
 class Sender(Protocol):
     """One way to tell one receiver."""
@@ -72,12 +75,13 @@ class Worker(threading.Thread):
         metrics: Metrics,
         deliver_within_s: float,
         may_tell: Callable[[], bool],
+        rest: Rest,
     ) -> None:
         super().__init__(name=f"receiver-{receiver.id}", daemon=True)
         self.receiver = receiver
         self._sender, self._engine, self._publisher, self._metrics = sender, engine, publisher, metrics
         self._deliver_within_s = deliver_within_s
-        self._may_tell = may_tell
+        self._may_tell, self._rest = may_tell, rest
         self._settled: dict[str, DeliveryRecord] = {}  # what is not read back yet
         self._unpublished: list[DeliveryRecord] = []
         self._attempts: dict[str, int] = {}
@@ -109,7 +113,7 @@ class Worker(threading.Thread):
                 logger.exception("a worker failed", extra={"receiver": self.receiver.id})
                 worked = False
             if self._pause_s:  # the receiver failed: nothing that is new makes it well
-                self._stopping.wait(self._pause_s)
+                self._rest(self._stopping, self._pause_s)
             elif not worked:
                 self._woken.wait(min(IDLE_S, max(0.05, self._repost_at_s - time.monotonic())))
         self._publish()
@@ -215,12 +219,11 @@ class Sending:
         deliver_within_s: float,
         may_be_private: bool,
         may_tell: Callable[[], bool],
-        make_sender: Callable[..., Sender] = sender_of,
+        rest: Rest = threading.Event.wait,
     ) -> None:
         self._receivers = receivers
-        self._parts = engine, publisher, metrics, deliver_within_s, may_tell
+        self._parts = engine, publisher, metrics, deliver_within_s, may_tell, rest
         self._may_be_private = may_be_private
-        self._make_sender = make_sender
         self._workers: dict[str, Worker] = {}
         self._lock = threading.Lock()
         self._has_begun = False
@@ -247,7 +250,7 @@ class Sending:
                 del self._workers[id_]
         for id_ in wanted.keys() - self._workers.keys():
             receiver = wanted[id_]
-            sender = self._make_sender(receiver, may_be_private=self._may_be_private)
+            sender = sender_of(receiver, may_be_private=self._may_be_private)
             self._workers[id_] = Worker(receiver, sender, *self._parts)
             self._workers[id_].start()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.alerting.receivers.receiver import Receiver, Receivers
-from services.alerting.receivers.sending import Sending
+from services.alerting.receivers.sending import Rest, Sending
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from tests.services.alerting.records import NAMES, Database, Record, episode_record, record, ruled
@@ -54,6 +54,11 @@ def outcomes(outbox: Outbox, receiver: str, state: str) -> int:
     return int(outbox.database.count("deliveries_total", receiver=receiver, outcome=state))
 
 
+def rest_shortly(stopping: threading.Event, pause_s: float) -> None:
+    """Rest a fiftieth of what is asked for."""
+    stopping.wait(pause_s / 50)
+
+
 @contextmanager
 def running_outbox(
     database: Database,
@@ -61,6 +66,7 @@ def running_outbox(
     may_be_private: bool = True,
     deliver_within_s: float = 86_400.0,
     may_tell: Callable[[], bool] = lambda: True,
+    rest: Rest = rest_shortly,
     **rule: Any,
 ) -> Iterator[Outbox]:
     """Run a worker for each receiver; the rule fires for every episode, and tells all, but for what `rule` says."""
@@ -75,6 +81,7 @@ def running_outbox(
         deliver_within_s=deliver_within_s,
         may_be_private=may_be_private,
         may_tell=may_tell,
+        rest=rest,
     )
     database.store([ruled(**{"max_per_hour": 100_000, "title": "{start}", **rule})])
     sending.begin()

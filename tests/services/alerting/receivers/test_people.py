@@ -11,12 +11,7 @@ from tests.services.alerting.records import Database
 pytestmark = pytest.mark.filterwarnings("default")  # of Apprise and aiosmtpd: theirs to mend
 
 
-def test_people_are_written_to_and_a_full_mailbox_is_tried_again(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from services.alerting.receivers import sending  # noqa: PLC0415
-
-    monkeypatch.setattr(sending, "FIRST_PAUSE_S", 0.05)
+def test_people_are_written_to_and_a_full_mailbox_is_tried_again(database: Database) -> None:
     with running_mailbox() as mailbox:
         mailbox.is_full = True
         urls = [f"mailto://127.0.0.1:{mailbox.port}?from=coincide@example.org&to=ann@example.org&name=Coincide"]

@@ -1,6 +1,7 @@
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -11,26 +12,14 @@ from services.alerting.store.delivery_rows import DeliveryRecord, count_waiting,
 from services.common.instants import system_clock_us
 from tests.integration.service_process import until
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
-from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox
 from tests.services.alerting.records import Database
-
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture
 def sink() -> Iterator[Sink]:
     with running_sink() as sink:
         yield sink
-
-
-@pytest.fixture(autouse=True)
-def _impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the pauses, but for the tests that are slow because they wait for real ones."""
-    if request.node.get_closest_marker("slow"):
-        return
-    monkeypatch.setattr(sending, "FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(sending, "LONGEST_PAUSE_S", 0.1)
 
 
 def hook(sink: Sink, id_: str = "ops", timeout_s: float = 5) -> Receiver:
@@ -60,13 +49,23 @@ def test_a_receiver_that_fails_is_told_in_order_once_it_is_well(database: Databa
 def test_nobody_waits_for_a_receiver_that_hangs(database: Database, sink: Sink) -> None:
     with running_sink() as stuck:
         stuck.hangs.set()
-        with running_outbox(database, hook(stuck, "stuck", 0.3), hook(sink)) as outbox:
+        with running_outbox(database, hook(stuck, "stuck", 60), hook(sink)) as outbox:
             outbox.fire(*(f"e-{n}" for n in range(20)))
-            until(lambda: len(sink.events) == 20, 5)
-            assert stuck.events == []
+            until(lambda: len(sink.events) == 20)
+            until(lambda: len(stuck.tried) == 1)  # and it hangs still
             stuck.hangs.clear()
+            stuck.released.set()
             until(lambda: len(stuck.events) == 20)
             assert sources(stuck) == sources(sink)
+
+
+def test_one_that_hangs_is_given_up_and_tried_again(database: Database, sink: Sink) -> None:
+    sink.hangs.set()
+    with running_outbox(database, hook(sink, timeout_s=0.1)) as outbox:
+        outbox.fire("e-0")
+        until(lambda: outcomes(outbox, "ops", "failed") >= 2)
+        sink.hangs.clear()
+        until(lambda: sources(sink) == ["e-0"])
 
 
 def test_one_that_nobody_listens_for_is_told_when_somebody_does(database: Database) -> None:
@@ -79,21 +78,39 @@ def test_one_that_nobody_listens_for_is_told_when_somebody_does(database: Databa
             until(lambda: sources(back) == ["e-0"])
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(400)
-@ON_SQLITE  # it takes minutes
+@dataclass
+class Minutes:
+    """A clock that goes on by the pauses of a worker alone, and what happens when."""
+
+    happens: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+    now_s: float = 0.0
+    pauses_s: list[float] = field(default_factory=list)
+
+    def rest(self, _stopping: threading.Event, pause_s: float) -> None:
+        self.pauses_s.append(pause_s)
+        self.now_s += pause_s
+        while self.happens and self.happens[0][0] <= self.now_s:
+            _, happen = self.happens.pop(0)
+            happen()
+
+
 def test_one_that_is_away_for_minutes_is_told_in_order_a_minute_after_its_return(database: Database) -> None:
     with running_sink() as gone:
         port = gone.server_address[1]
-    with running_outbox(database, hook(gone)) as outbox:
-        for n in range(3):
-            outbox.fire(f"e-{n}")
-            time.sleep(45)  # which is what it is away for, not how long something takes
-        assert 6 <= outcomes(outbox, "ops", "failed") <= 12  # after 1, 2, 4 ... 60 s
-        with running_sink(port) as back:
-            until(lambda: len(back.events) == 3, sending.LONGEST_PAUSE_S + 10)
-            assert sources(back) == ["e-0", "e-1", "e-2"]
-            assert len(set(back.tried)) == len(back.tried) == 3
+    minutes, returned = Minutes(), list[Sink]()
+    with ExitStack() as later, running_outbox(database, hook(gone), rest=minutes.rest) as outbox:
+        minutes.happens += [
+            (45, lambda: outbox.fire("e-1")),
+            (90, lambda: outbox.fire("e-2")),
+            (135, lambda: returned.append(later.enter_context(running_sink(port)))),
+        ]
+        outbox.fire("e-0")
+        until(lambda: len(returned) == 1 and len(returned[0].events) == 3)
+        [back] = returned
+        assert sources(back) == ["e-0", "e-1", "e-2"]
+        assert len(set(back.tried)) == len(back.tried) == 3
+    assert 6 <= len(minutes.pauses_s) <= 12  # after 1, 2, 4 ... 60 s
+    assert minutes.now_s <= 135 + sending.LONGEST_PAUSE_S
 
 
 def test_a_redirect_is_refused(database: Database, sink: Sink) -> None:
@@ -125,13 +142,11 @@ def test_what_will_never_be_taken_is_dead_with_its_reason_and_the_next_is_told(
 
 def test_retry_after_is_heeded(database: Database, sink: Sink) -> None:
     sink.status, sink.headers_sent = 429, {"Retry-After": "1"}
-    with running_outbox(database, hook(sink)) as outbox:
-        started_s = time.monotonic()
+    minutes = Minutes([(1.0, lambda: setattr(sink, "status", 204))])
+    with running_outbox(database, hook(sink), rest=minutes.rest) as outbox:
         outbox.fire("e-0")
-        until(lambda: len(sink.tried) == 1)
-        sink.status, sink.headers_sent = 204, {}
         until(lambda: len(sink.events) == 1)
-        assert time.monotonic() - started_s > 0.9
+    assert minutes.pauses_s == [1.0]
 
 
 def test_while_kafka_is_away_nobody_is_told_twice(database: Database, sink: Sink) -> None:
