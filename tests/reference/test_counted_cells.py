@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Histogram, Window
+from tests.examples import examples
 from tests.reference.constraint_graphs import constraint_graphs
 from tests.reference.counted_cells import graph_probability, joint_probability
 from tests.reference.joint_tuples import simulated
@@ -47,7 +48,7 @@ def test_bounds_are_closed_and_atoms_lie_on_them() -> None:
     assert joint_probability([point, with_atom], [0, 1_000_000], {(0, 1): Window(1)}) == Fraction(3, 4)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(u=templates, v=templates, offset_us=times, window=windows)
 def test_two_members_as_bucket_by_bucket(u: Histogram, v: Histogram, offset_us: int, window: Window) -> None:
     one, other = (Template(tuple(each.edges_s.tolist()), tuple(each.mass.tolist())).exact for each in (u, v))
@@ -55,7 +56,7 @@ def test_two_members_as_bucket_by_bucket(u: Histogram, v: Histogram, offset_us: 
     assert joint_probability([u, v], [0, offset_us], {(0, 1): window}) == expected
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     members=st.lists(st.tuples(templates, times), min_size=2, max_size=4),
     half_width=st.integers(0, 6).map(lambda halves: halves / 2),
@@ -67,7 +68,7 @@ def test_a_uniform_clique_as_the_mass_of_the_posterior(members: list[tuple[Histo
     assert abs(joint_probability(of, at, everywhere) - exact) < Fraction(1, 10**15)  # masses are normalised here
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(data=st.data(), graph=constraint_graphs(most=4))
 def test_any_graph_as_simulated_and_below_every_edge(data: st.DataObject, graph: ConstraintGraph) -> None:
     of, at = [data.draw(templates) for _ in graph.roles], [data.draw(times) for _ in graph.roles]

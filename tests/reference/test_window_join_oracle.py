@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window
+from tests.examples import examples
 from tests.reference.compatible_members import ACCURACY
 from tests.reference.constraint_graphs import CLIQUES
 from tests.reference.window_join import (
@@ -88,7 +89,7 @@ def test_uncertain_times_need_a_threshold() -> None:
         window_join_oracle(frames, ConstraintGraph.binary("a", "b", Window(1)))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(case=self_joins(most_rows=4))
 def test_alike_roles_of_one_frame_count_each_set_of_events_once(case: WindowJoinCase) -> None:
     frames = [id(case.frames[name]) for name in case.graph.roles]
@@ -116,7 +117,7 @@ def test_the_first_neutrinos_of_sn1987a() -> None:
     assert sure_and_possible(SN1987A, all_three, threshold=5 / 112) == (set(), {(0, 0, 0)})
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(case=window_joins(most_choices=60))
 def test_every_result_passes_every_pair_it_has_an_edge_for(case: WindowJoinCase) -> None:
     for positions in window_join_oracle(case.frames, case.graph, **case.asked):
@@ -128,7 +129,7 @@ def test_every_result_passes_every_pair_it_has_an_edge_for(case: WindowJoinCase)
             assert (chosen[edge.a], chosen[edge.b]) in results
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(case=window_joins(most=4, most_choices=60, with_joint=False), threshold=st.sampled_from([0.5, 0.2, 0.01]))
 def test_a_joint_threshold_keeps_what_reaches_it(case: WindowJoinCase, threshold: float) -> None:
     results = sorted(window_join_oracle(case.frames, case.graph, case.key, sensors=case.sensors))
@@ -198,7 +199,7 @@ def test_only_an_optional_member_supersedes_a_set_of_required_and_enough_others(
     ]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(data=st.data(), case=window_joins(CLIQUES, fewest=3, most=5, most_choices=40))
 def test_arrivals_supersede_parts_of_what_they_complete(data: st.DataObject, case: WindowJoinCase) -> None:
     def is_part(one: Positions, other: Positions) -> bool:

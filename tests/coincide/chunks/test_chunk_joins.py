@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Tuples, Window, timing_join, window_join
 from coincide.chunks.chunk_joins import PairQuery, TupleQuery
 from coincide.constraints import SensorRule
+from tests.examples import examples
 from tests.reference.chunked import chunked
 from tests.reference.constraint_graphs import FORMS
 from tests.reference.window_join_cases import (
@@ -29,7 +30,7 @@ batches = detections(UNCERTAIN, most_rows=20)
 cell_lengths = st.integers(1, 8)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(pair_queries, batches, batches, cell_lengths)
 def test_pairs_of_two_streams(query: PairQuery, a: Detections, b: Detections, reaches_a_cell: int) -> None:
     pairs = timing_join(a, b, query.window, query.threshold, query.sensors)
@@ -37,7 +38,7 @@ def test_pairs_of_two_streams(query: PairQuery, a: Detections, b: Detections, re
     assert chunked(query, [a, b], reaches_a_cell) == pytest.approx(expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(pair_queries, batches, cell_lengths)
 def test_pairs_of_one_stream(query: PairQuery, a: Detections, reaches_a_cell: int) -> None:
     query = replace(query, is_self_join=True)
@@ -65,7 +66,7 @@ def test_tuples(cases: st.SearchStrategy[WindowJoinCase]) -> None:
     holds()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data(), sets_of_one_stream(), cell_lengths)
 def test_sets_of_one_stream(data: st.DataObject, case: WindowJoinCase, reaches_a_cell: int) -> None:
     at_least = data.draw(st.integers(2, len(case.graph.roles)))
@@ -73,7 +74,7 @@ def test_sets_of_one_stream(data: st.DataObject, case: WindowJoinCase, reaches_a
     assert set(_in_chunks(case, at_least, reaches_a_cell)) == _members(expected)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data(), cell_lengths)
 def test_sets_that_some_roles_may_be_absent_from(data: st.DataObject, reaches_a_cell: int) -> None:
     case = replace(data.draw(window_joins(FORMS, 3, 5, with_joint=False, most_choices=100)), key=None)

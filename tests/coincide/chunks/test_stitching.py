@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coincide import Bounded, Equal, Increasing, Quantised, Runs, coalesce, coalesce_readings
 from coincide.chunks.stitching import ChunkCoalescing, ChunkRuns
 from coincide.coalescing import Equivalence
+from tests.examples import examples
 
 EQUIVALENCES = (Equal(), Bounded(1.0), Increasing(), Quantised(2.0))
 VALUES = (1.0, 2.0, 0.0, 3.0, 1.0, 2.0, float("nan"))
@@ -59,7 +60,7 @@ def joined(parts: list[ChunkRuns], rng: np.random.Generator) -> ChunkRuns:
 @pytest.mark.parametrize("equivalence", EQUIVALENCES, ids=str)
 @pytest.mark.parametrize("valued", [True, False])
 def test_facts(equivalence: Equivalence, valued: bool) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(rows, chunk_lengths, st.integers(0, 4), st.integers(0, 9))
     def holds(given_rows: list[Row], chunk_us: int, gap_us: int, seed: int) -> None:
         given_rows = sorted(given_rows, key=lambda row: row[0])  # ids are positions: ties stay as they are
@@ -74,7 +75,7 @@ def test_facts(equivalence: Equivalence, valued: bool) -> None:
 @pytest.mark.parametrize("equivalence", EQUIVALENCES, ids=str)
 @pytest.mark.parametrize("valued", [True, False])
 def test_readings(equivalence: Equivalence, valued: bool) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(rows, chunk_lengths, st.sampled_from([None, 0, 1, 3, 20]), st.integers(0, 9))
     def holds(given_rows: list[Row], chunk_us: int, hold_us: int | None, seed: int) -> None:
         start, _, group, value = columns(given_rows)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Equal, Runs, coalesce, coalesce_readings, validity
 from coincide.coalescing import Equivalence, columns
 from coincide.coalescing import blocks as row_blocks
+from tests.examples import examples
 from tests.reference.coalescing import (
     EQUIVALENCES,
     Fact,
@@ -95,6 +96,7 @@ def test_facts_equal_the_definition(listed: list[Fact], order: str, equivalence:
     assert list(runs) == sorted(runs, key=lambda run: (run.group, run.start_us, run.first))
 
 
+@settings(max_examples=examples())
 @given(facts, st.integers(0, 4), st.randoms(use_true_random=False))
 def test_what_is_coalesced_stays_as_it_is_in_any_order(listed: list[Fact], gap_us: int, random: Any) -> None:
     once = united(listed, gap_us)
@@ -110,6 +112,7 @@ def test_facts_that_overlap_only_across_blocks_are_united_by_value() -> None:
     assert runs == [(0, 0, 9, 1, 2), (0, 3, 5, 2, 1), (1, 1, 3, 1, 2), (1, 8, 9, 1, 1)]
 
 
+@settings(max_examples=examples())
 @given(readings)
 def test_values_left_out_all_belong_together(listed: list[Reading]) -> None:
     ts, group = np.array([row[:2] for row in listed], np.int64).reshape(-1, 2).T

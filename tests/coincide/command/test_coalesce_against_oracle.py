@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
 from coincide.coalescing import Equivalence, Predicate
 from tests.coincide.command.files import EPOCH_US, FORMATS, coalesce, write
+from tests.examples import examples
 from tests.reference import central_italy
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
@@ -115,7 +116,7 @@ def half_seconds(at: str) -> int:
     return round((float(at[17:-1]) + 60 * int(at[14:16]) - 2135) * 2)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(readings, questions, st.sampled_from(FORMATS), st.sampled_from(FORMATS))
 def test_readings_as_the_slow_twin_has_them(
     tmp_path: Path, rows: list[tuple[int, tuple[str, int], float]], question: Question, source: str, target: str
@@ -137,7 +138,7 @@ def test_readings_as_the_slow_twin_has_them(
         assert runs_shown == [(run.group, run.value, run.start_us, run.end_us, run.count, run.is_open) for run in plain]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(facts, st.integers(0, 4), st.sampled_from(["equal", "any", "increasing"]), st.sampled_from(FORMATS))
 def test_facts_as_the_slow_twin_has_them(
     tmp_path: Path, rows: list[tuple[int, int | None, tuple[str, int], int]], gap: int, equivalence: str, source: str

@@ -17,6 +17,7 @@ from coincide.command.main import main
 from coincide.constraints import SensorRule
 from deploy.local.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, FORMATS, join, text, write
+from tests.examples import examples
 from tests.reference.timing_join import Row
 from tests.reference.timing_join import timing_join as slow_timing_join
 
@@ -51,7 +52,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return text(tmp_path_factory.mktemp("templates") / "templates.json", json.dumps(TEMPLATES))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     a=events.filter(bool),
     b=events.filter(bool),
@@ -87,7 +88,7 @@ def test_equals_the_slow_twin(
         assert (row["area"], row["sensor_a"], row["sensor_b"]) == (one["area"], one["sensor"], other["sensor"])
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     a=events.filter(bool).flatmap(st.permutations),
     window=st.sampled_from(list(WINDOWS)),

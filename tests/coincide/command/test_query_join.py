@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from coincide.command.main import main
 from tests.coincide.command.files import EPOCH_US, FORMATS, join, read, text, write
 from tests.coincide.command.test_replay import NAMED, SN1987A, Event, Members, arriving, pair, saved, slow_replay
+from tests.examples import examples
 from tests.spark_jobs.strategies import queries, wide_queries
 
 
@@ -23,7 +24,7 @@ def matches_of(answer: list[Event], query: dict[str, Any]) -> list[Members]:
     ]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=arriving,
     query=queries.map(lambda query: {**query, "id": "q"}) | wide_queries("q"),

@@ -19,6 +19,7 @@ from coincide.command import replay as replaying
 from coincide.command.main import main
 from deploy.local.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, FORMATS, answer_of, join, text, write
+from tests.examples import examples
 from tests.reference import central_italy
 from tests.reference.fusion_query import SlowQuery, SlowRow
 from tests.spark_jobs.strategies import OBJECTS, TEMPLATES, queries, wide_queries
@@ -105,7 +106,7 @@ def slow_replay(documents: Sequence[dict[str, Any]], rows: Sequence[Event], dela
     return {query: set(matches.values()) for query, matches in found.items()}
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=arriving,
     of_two=queries.map(lambda query: {**query, "id": "two"}),
@@ -124,7 +125,7 @@ def test_equals_the_definition_however_rows_come_together(
     assert {query: found[query] for query in ("two", "many")} == slow_replay(documents, rows, delay_s)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=arriving, form=st.sampled_from(FORMATS), sensors=st.sampled_from(["different", "any"]))
 def test_without_lateness_it_is_the_join_of_the_files(
     tmp_path: Path, rows: list[Event], form: str, sensors: str

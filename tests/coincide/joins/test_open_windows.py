@@ -17,6 +17,7 @@ from coincide.joins import timing_join_blocks
 from coincide.papers.algorithms import TIMING_JOINS
 from coincide.queries import Query, Within
 from coincide.thresholds import SensorRate
+from tests.examples import examples
 from tests.reference.offsets import probability_at
 from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, PairSet, Recorded, positions, recorded
 
@@ -35,7 +36,7 @@ def by_definition(streams: Recorded) -> PairSet:
     return {(left, right) for left, right in np.ndindex(len(a), len(b)) if is_match(left, right)}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, OPEN_WINDOWS, longest=6))
 def test_batches_are_joined_by_definition(streams: Recorded) -> None:
     found = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
@@ -49,7 +50,7 @@ def test_one_end_is_the_cdf_of_the_difference() -> None:
     assert timing_join(u, v, Window.delay(2.0), 0.2).probability.tolist() == [0.75]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded(UNIFORM, OPEN_WINDOWS))
 def test_the_papers_algorithms_take_them_too(streams: Recorded) -> None:
     expected = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")

@@ -11,6 +11,7 @@ from coincide.arrays.kinds import Int64Array
 from coincide.errors import GraphError
 from coincide.joins.retention import ROUNDING_US, latest_apart_us, reaches_us, set_reaches_us
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition
+from tests.examples import examples
 from tests.reference.window_join_cases import EXACT, UNCERTAIN
 
 SECOND_US = 1_000_000
@@ -61,13 +62,13 @@ def assert_reaches(found: Int64Array, apart_s: Int64Array, graph: ConstraintGrap
     assert (found >= exact - ROUNDING_US * len(graph.edges) * 2).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(graphs(), declared())
 def test_it_is_as_far_as_any_tuple_reaches(graph: ConstraintGraph, streams: dict[str, Stream]) -> None:
     assert_reaches(reaches_us(graph, streams), farthest_s(graph, streams), graph, streams)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graphs(clique=True), declared())
 def test_sets_reach_over_one_member_to_the_next(graph: ConstraintGraph, streams: dict[str, Stream]) -> None:
     roles = range(len(graph.roles))
@@ -85,7 +86,7 @@ def test_sets_reach_over_one_member_to_the_next(graph: ConstraintGraph, streams:
     assert_reaches(set_reaches_us(graph, streams), two_s, graph, streams)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(windows, declared(), st.booleans())
 def test_of_two_roles_it_follows_from_the_window_and_the_partner(
     window: Window, streams: dict[str, Stream], swapped: bool
@@ -103,7 +104,7 @@ def test_of_two_roles_it_follows_from_the_window_and_the_partner(
 some_templates = st.lists(st.sampled_from([*EXACT, *UNCERTAIN]), min_size=1, max_size=4, unique=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(windows, some_templates, some_templates, st.sampled_from([0.05, 0.5, 1.0]))
 def test_declared_templates_bound_pairs_as_theorem_4_does(
     window: Window, us: list[Histogram], vs: list[Histogram], threshold: float

@@ -24,6 +24,7 @@ from coincide import (
 from coincide.errors import DetectionsError
 from coincide.joins.buffer import COMPACT_FROM
 from coincide.live.live_join import LiveJoin
+from tests.examples import examples
 from tests.reference.timing_join import couples
 
 SECOND = 1_000_000
@@ -94,7 +95,7 @@ DELAYS_S = st.sampled_from((0, 1, 3))
 
 
 @pytest.mark.parametrize("partner", ["y", "x"])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), st.sampled_from(WINDOWS), st.sampled_from((0.05, 0.5, 0.9, 1.0)))
 def test_pairs_are_the_same_and_no_more_events_are_kept(
     partner: str, data: st.DataObject, window: Window, threshold: float

@@ -16,6 +16,7 @@ from coincide.constraints.conditions import JoinCondition, SensorRule
 from coincide.errors import GraphError
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.live import Engine, WindowCondition
+from tests.examples import examples
 from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists, timing_join
 
 SECOND = 1_000_000
@@ -67,7 +68,7 @@ def runs_of(rows: list[Row], cuts: set[int]) -> list[list[Row]]:
     return [[row for row, _ in run] for _, run in groupby(zip(rows, keys, strict=True), key=lambda each: each[1])]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), rows_of_x_and_y, st.sets(st.integers(0, 24)), st.lists(pair_conditions, min_size=1, max_size=3))
 def test_each_query_answers_as_if_it_were_alone_while_it_is_in_force(
     data: st.DataObject, rows: list[Row], cuts: set[int], conditions: list[JoinCondition]
@@ -104,7 +105,7 @@ def test_each_query_answers_as_if_it_were_alone_while_it_is_in_force(
         assert sorted(found[name]) == sorted(expected)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows_of_x_and_y, st.sets(st.integers(0, 24)), pair_conditions, tuple_conditions)
 def test_a_batch_of_several_streams_is_taken_row_by_row(
     rows: list[Row], cuts: set[int], pairs: JoinCondition, tuples: WindowCondition
@@ -149,7 +150,7 @@ def members_of(changes: Any) -> list[Any]:
     return couples(answer) if isinstance(answer, Pairs) else list(map(tuple, answer.members.tolist()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows_of_x_and_y, st.sets(st.integers(0, 24)), st.sampled_from(["different", "any"]))
 def test_a_source_is_a_part_of_its_stream(rows: list[Row], cuts: set[int], sensors: SensorRule) -> None:
     engine = Engine(STREAMS.values(), sources={"part": "x"})
@@ -188,7 +189,7 @@ def test_sources_and_streams_that_do_not_fit_are_refused(refused: Callable[[Engi
     assert engine.buffered("x") == engine.buffered("part") == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), rows_of_x_and_y, st.sets(st.integers(0, 24)))
 def test_a_restored_engine_gives_the_same_later_answers_bit_for_bit(
     data: st.DataObject, rows: list[Row], cuts: set[int]

@@ -13,6 +13,7 @@ from coincide.joins.label_codes import SPARE_LABELS
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.row_labels import LEAST_LOG
 from coincide.offsets import PairLimits
+from tests.examples import examples
 from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists
 from tests.reference.timing_join import timing_join as slow_timing_join
 
@@ -67,7 +68,7 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
 
 
 @pytest.mark.parametrize("partner", ["y", "x"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows_of_x_and_y, cuts, questions, pair_limits)
 def test_finds_the_slow_twins_pairs_of_the_events_on_time(
     partner: str, rows: list[Row], cuts: list[int], question: Question, limits: PairLimits
@@ -81,7 +82,7 @@ def test_finds_the_slow_twins_pairs_of_the_events_on_time(
     assert found == slow_timing_join(accepted, "x", partner, *question)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), rows_of_x_and_y, windows, thresholds, st.booleans())
 def test_the_order_of_arrival_changes_nothing_while_nothing_is_late(
     data: st.DataObject, rows: list[Row], window: Window, threshold: float, is_self_join: bool
@@ -93,7 +94,7 @@ def test_the_order_of_arrival_changes_nothing_while_nothing_is_late(
     assert answers[0] == answers[1]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows_of_x_and_y, windows)
 def test_evicting_by_the_retention_rule_after_every_batch_loses_no_pair(rows: list[Row], window: Window) -> None:
     """The hardest case: whatever may go goes at once, and late-but-on-time events come behind it."""
@@ -224,7 +225,7 @@ def test_asking_for_a_watermark_changes_nothing() -> None:
     assert (join.watermark_us(5), join.watermark_us("nowhere")) == (7, BEFORE_ALL_US)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), rows_of_x_and_y, questions, st.booleans())
 def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
     data: st.DataObject, rows: list[Row], question: Question, as_text: bool

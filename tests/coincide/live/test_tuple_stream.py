@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Stream, Tuples, Window, WindowJoin
+from tests.examples import examples
 from tests.reference.constraint_graphs import CLIQUES, Form
 from tests.reference.supernova_network import AT_LEAST, supernova_network
 from tests.reference.window_join import Positions, Push, at_least_oracle, supersession_oracle, window_join_oracle
@@ -66,7 +67,7 @@ def least(data: st.DataObject, case: WindowJoinCase, cases: str) -> int | AtLeas
 
 
 @pytest.mark.parametrize("cases", CASES)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_every_push_changes_what_the_oracle_says(data: st.DataObject, cases: str) -> None:
     case = data.draw(CASES[cases])
@@ -79,7 +80,7 @@ def test_every_push_changes_what_the_oracle_says(data: st.DataObject, cases: str
         assert push(join, case.frames, each, case.key) == changes
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data(), case=self_joins(most_rows=4))
 def test_one_stream_in_several_roles(data: st.DataObject, case: WindowJoinCase) -> None:
     frames = {str(id(frame)): frame for frame in case.frames.values()}
@@ -95,7 +96,7 @@ def test_one_stream_in_several_roles(data: st.DataObject, case: WindowJoinCase) 
     assert found == window_join_oracle(case.frames, case.graph, **case.asked)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data(), case=sets_of_one_stream())
 def test_at_least_so_many_events_of_one_stream(data: st.DataObject, case: WindowJoinCase) -> None:
     [frame], m = set(case.frames.values()), data.draw(st.integers(2, len(case.graph.roles)))

@@ -12,6 +12,7 @@ from coincide.offsets.bends import CdfPieces, pieces_error
 from coincide.offsets.long_windows import closer_quantiles
 from coincide.probability.trapezoids import Trapezoids
 from coincide.templates.template_columns import TemplateColumns
+from tests.examples import examples
 
 
 @st.composite
@@ -24,7 +25,7 @@ def without_atoms(draw: st.DrawFn) -> Histogram:
     return Histogram(edges_s, mass / mass.sum())
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.tuples(without_atoms(), without_atoms()), min_size=1, max_size=3), st.data())
 def test_a_cdf_is_off_by_no_more_than_its_bound(pairs: list[tuple[Histogram, Histogram]], data: st.DataObject) -> None:
     us, vs = (list(side) for side in zip(*pairs, strict=True))

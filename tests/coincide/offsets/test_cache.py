@@ -22,6 +22,7 @@ from coincide.probability.trapezoids import Trapezoids
 from coincide.templates.buckets import rounded_up
 from coincide.templates.codes import TemplateRegistry
 from coincide.templates.template_columns import TemplatePairs
+from tests.examples import examples
 from tests.reference.call_counts import CallCounts
 from tests.reference.timing_join import couples, offsets
 
@@ -54,7 +55,7 @@ def assert_as_their_own_pair_says(
     assert answers == [any(lo <= offset <= hi for lo, hi in intervals) for offset, intervals in each]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data(), st.integers(0, 20))
 def test_offsets_qualify_as_their_own_pair_says_whatever_is_remembered(data: st.DataObject, most_pairs: int) -> None:
     remembered, _ = cache_of(TEMPLATES, most_pairs=most_pairs)
@@ -204,7 +205,7 @@ def worked_out(counts: CallCounts) -> CallCounts:
     return counts
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(templates, templates, st.sampled_from([0.0, 0.5, 2.0, 5.0]))
 def test_the_work_of_a_table_is_that_of_its_pairs(us: list[Histogram], vs: list[Histogram], half_s: float) -> None:
     pairs = TemplatePairs(us, vs, *np.divmod(np.arange(len(us) * len(vs)), max(1, len(vs))))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from coincide import Histogram, SatisfactionTable, Window, satisfaction_offsets
 from coincide.errors import ThresholdError
 from coincide.probability import match_probabilities
+from tests.examples import examples
 from tests.reference.corner_sums import Difference
 from tests.reference.offsets import misjudged, probability_at, range_to_try
 from tests.reference.templates import MICROSECOND, templates, thresholds, windows
@@ -207,7 +208,7 @@ def test_many_terms_add_up_alike_for_one_pair_and_for_several() -> None:
         assert np.array_equal(SatisfactionTable.build(wide, wide, window, 0.3).intervals_us, np.concatenate(alone))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(mixed_cases, st.randoms())
 def test_every_offset_is_on_the_right_side(case: Case, rng: random.Random) -> None:
     assert_promise_kept(*case)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from coincide import Detections, Histogram
 from coincide.errors import DetectionsError
 from coincide.papers.recording import Recording
+from tests.examples import examples
 from tests.reference.recorded_streams import Recorded, recorded, two_streams
 
 CLOCK = [Histogram.uniform(-2, 1)]
@@ -38,7 +39,7 @@ def test_parameters_of_a_stream() -> None:
     assert (known["b"].longest_s, known["b"].shortest_s, known["b"].max_delay_us) == (0.0, 0.0, 0)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded())
 def test_no_event_is_later_than_its_stream_promises(streams: Recorded) -> None:
     for stream, known in streams.recording.parameters.items():

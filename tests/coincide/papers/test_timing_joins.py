@@ -12,6 +12,7 @@ from coincide.papers.algorithms import TIMING_JOINS, PaperAlgorithm
 from coincide.papers.counted_answer import Work
 from coincide.papers.interval_timing.correlation import simple
 from coincide.papers.recording import Recording
+from tests.examples import examples
 from tests.reference import central_italy
 from tests.reference.recorded_streams import (
     LONG_WINDOWS,
@@ -56,37 +57,37 @@ def test_a_window_exactly_as_long_as_both_templates(base_us: int, threshold: flo
         assert_all_answer_alike(streams, TIMING_JOINS)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(recorded(UNIFORM, ()), st.sampled_from([1.0, 1 - 1e-14]))
 def test_windows_exactly_as_long_as_uniform_templates_at_threshold_1(streams: Recorded, threshold: float) -> None:
     assert_all_answer_alike(replace(streams, threshold=threshold), TIMING_JOINS)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(recorded(UNIFORM, LONG_WINDOWS))
 def test_uniform_templates_in_long_windows(streams: Recorded) -> None:
     assert_all_answer_alike(streams, TIMING_JOINS)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded(UNIFORM, SHORT_WINDOWS))
 def test_uniform_templates_in_short_windows(streams: Recorded) -> None:
     assert_all_answer_alike(streams, FOR_ANY_WINDOW)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_templates_of_several_buckets(streams: Recorded) -> None:
     assert_all_answer_alike(streams, FOR_ANY_TEMPLATES)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(recorded(templates_of_any_buckets(), LONG_WINDOWS, longest=6))
 def test_templates_of_up_to_nine_buckets_some_without_mass(streams: Recorded) -> None:
     assert_all_answer_alike(streams, FOR_ANY_TEMPLATES)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(recorded(templates_of_any_buckets(), SHORT_WINDOWS, longest=6))
 def test_templates_of_up_to_nine_buckets_in_short_windows(streams: Recorded) -> None:
     assert_all_answer_alike(streams, tuple(each for each in FOR_ANY_WINDOW if not each.uniform_templates_only))

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from coincide import CoincideError, Histogram, Occurred, Window, match_probability, occurred
 from coincide.errors import OffsetError, WindowError
 from coincide.probability import match_probabilities, occurred_quantiles_us, occurrence_columns
+from tests.examples import examples
 from tests.reference.posterior import ExactPosterior
 from tests.reference.templates import MICROSECOND, templates, windows
 
@@ -35,7 +36,7 @@ def assert_it_equals_fractions(members: list[Histogram], times_us: list[int], wi
 
 
 @given(st.data(), windows())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_quantiles_are_those_of_the_exact_posterior(data: st.DataObject, window: Window) -> None:
     count = data.draw(st.integers(2, 3)) if window.is_symmetric else 2
     members = [data.draw(templates()) for _ in range(count)]
@@ -107,7 +108,7 @@ cases: st.SearchStrategy[Case] = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(cases)
 def test_a_pair_equals_exact_fractions(case: Case) -> None:
     u, v, window, offset_us = case
@@ -129,7 +130,7 @@ def test_a_microsecond_beside_a_week_loses_nothing(sizes: tuple[int, int, int], 
     assert probability > 0.0
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(templates(), min_size=3, max_size=4), st.integers(0, 20), st.tuples(*[st.integers(-20, 20)] * 4))
 def test_a_clique_equals_exact_fractions(members: list[Histogram], half_width_s: int, at_s: tuple[int, ...]) -> None:
     times_us = [s * 10**6 for s in at_s[: len(members)]]

@@ -12,6 +12,7 @@ from coincide.sliding.extents import EagerExtent, LazyExtent, SharedExtents, Sha
 from coincide.sliding.readings import Readings
 from coincide.sliding.rules import RunRule
 from coincide.sliding.value_limits import ValueLimits
+from tests.examples import examples
 
 Run = tuple[int, int, int, float, RunReadings]
 
@@ -36,7 +37,7 @@ def counts(scan: Scan) -> tuple[int, int, int]:
     return scan.readings, scan.groups, scan.runs_in_all
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(rules, pushes)
 def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tuple[Any, ...]], int]]) -> None:
     eager, lazy = EagerExtent(rule), LazyExtent(rule, SharedReadings())

@@ -12,6 +12,7 @@ from coincide import Bounded, Equal, Histogram, Increasing
 from coincide.sliding.rules import RunRule
 from coincide.spells import SpellReadings, SpellRule, Stretches
 from coincide.templates.codes import TemplatesInOrder
+from tests.examples import examples
 from tests.reference.spells import SlowReading, SlowRule, SlowSpell, slow_spells
 
 TEMPLATES = TemplatesInOrder(
@@ -97,13 +98,13 @@ rules = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(readings_drawn(), rules)
 def test_spells_are_those_of_the_definition(readings: list[SlowReading], slow: SlowRule) -> None:
     assert_alike(told(stretches(readings), slow), slow_spells(readings, slow))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(readings_drawn(), rules, st.data())
 def test_the_order_of_arrival_does_not_matter(readings: list[SlowReading], slow: SlowRule, data: st.DataObject) -> None:
     mixed, cut = data.draw(st.permutations(readings)), data.draw(st.integers(0, len(readings)))
@@ -111,7 +112,7 @@ def test_the_order_of_arrival_does_not_matter(readings: list[SlowReading], slow:
     assert_alike(told(parts, slow), told(stretches(readings), slow))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(readings_drawn(), rules, st.lists(st.integers(0, 26), max_size=4).map(sorted))
 def test_what_is_settled_loses_nothing_that_may_change(
     readings: list[SlowReading], slow: SlowRule, borders: list[int]

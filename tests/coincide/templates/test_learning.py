@@ -11,6 +11,7 @@ from coincide import Histogram, goodness_of_fit
 from coincide.arrays.kinds import FloatArray
 from coincide.errors import HistogramError
 from coincide.templates.learning import LEAST_SAMPLES
+from tests.examples import examples
 from tests.reference.best_blocks import best_blocks
 
 milliseconds = st.lists(st.integers(-5000, 5000), min_size=LEAST_SAMPLES, max_size=120)
@@ -63,7 +64,7 @@ def test_an_exact_clock_that_sometimes_fails_keeps_its_atom(rng: Generator) -> N
     assert learnt.mass[np.diff(learnt.edges_s) == 0].tolist() == [0.7]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.dictionaries(st.integers(-(10**6), 10**6), st.integers(10, 40), min_size=2, max_size=4),
     st.sampled_from([1e-3, 1.0, 100.0]),
@@ -120,7 +121,7 @@ def test_equal_samples_are_one_exact_time_and_very_many_are_learnt(rng: Generato
     assert learnt.quantile(0.5) == pytest.approx(math.log(2), abs=0.02)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(samples, st.integers(1, 12), st.randoms())
 def test_laws(values: FloatArray, buckets: int, rng) -> None:  # type: ignore[no-untyped-def]
     learnt = Histogram.from_samples(values, buckets)
@@ -138,7 +139,7 @@ def test_laws(values: FloatArray, buckets: int, rng) -> None:  # type: ignore[no
     assert slower.distance == pytest.approx(goodness_of_fit(learnt, values).distance, abs=0.05)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.integers(-40, 40), min_size=LEAST_SAMPLES, max_size=50, unique=True), st.integers(1, 5))
 def test_no_other_choice_of_edges_is_better(values: list[int], buckets: int) -> None:
     learnt = Histogram.from_samples(values, buckets)

@@ -3,7 +3,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide.arrays.range_expansion import pairs_in
@@ -22,6 +22,7 @@ from coincide.temporal import (
     temporal_join,
     temporal_join_blocks,
 )
+from tests.examples import examples
 from tests.reference import temporal as reference
 from tests.reference.call_counts import CallCounts
 from tests.reference.temporal_facts import facts_of, tied_facts
@@ -37,6 +38,7 @@ def pairs_of(joined: JoinedFacts) -> list[tuple[int, int]]:
     return list(zip(joined.left.tolist(), joined.right.tolist(), strict=True))
 
 
+@settings(max_examples=examples())
 @given(tied_facts(70), st.none() | tied_facts(70), RELATIONS, st.integers(0, 2), st.booleans())
 def test_the_join_is_that_of_every_pair_compared(
     a: list[reference.Fact], b: list[reference.Fact] | None, relations: set[str], tolerance: int, same_group: bool

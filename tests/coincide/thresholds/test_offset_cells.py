@@ -11,6 +11,7 @@ from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.chance import offset_lengths_s
 from coincide.thresholds.offset_cells import OffsetCells, cells_work
 from coincide.thresholds.peaks import attainable_of_pairs
+from tests.examples import examples
 from tests.reference.templates import MICROSECOND, templates
 
 SECOND = 1.0
@@ -22,7 +23,7 @@ def every_pair(us: list[Histogram]) -> TemplatePairs:
     return TemplatePairs(us, us, *np.divmod(np.arange(len(us) ** 2), len(us)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(some, windows, st.integers(1, 300))
 def test_what_is_attained_is_within_the_bounds(us: list[Histogram], window: Window, cells: int) -> None:
     pairs = every_pair(us)
@@ -31,7 +32,7 @@ def test_what_is_attained_is_within_the_bounds(us: list[Histogram], window: Wind
     assert (most <= offsets.at_most + 1e-12).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(some, windows, st.sampled_from([0.1, 0.37, 0.8]))
 def test_lengths_are_those_of_the_exact_search_but_for_a_cell_at_each_end(
     us: list[Histogram], window: Window, threshold: float
@@ -44,7 +45,7 @@ def test_lengths_are_those_of_the_exact_search_but_for_a_cell_at_each_end(
     assert summed == pytest.approx(exact_s.sum(), abs=8 * len(pairs) * offsets.width_s.max() + 1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(templates(MICROSECOND, 4), min_size=1, max_size=3), st.sampled_from([0.1, 0.37, 0.8]))
 def test_cells_of_a_microsecond_are_exact(us: list[Histogram], threshold: float) -> None:
     pairs, window = every_pair(us), Window(2e-6)

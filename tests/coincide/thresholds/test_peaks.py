@@ -19,6 +19,7 @@ from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds import attainable_jointly
 from coincide.thresholds.peaks import attainable_of_pairs
 from tests.coincide.offsets.test_satisfying import HARD_TEMPLATES, HARD_WINDOWS
+from tests.examples import examples
 from tests.reference.corner_sums import Difference
 from tests.reference.offsets import probability_at
 from tests.reference.peaks import greatest_probability
@@ -59,7 +60,7 @@ def test_no_microsecond_gives_more_and_its_own_gives_as_much(case: Case) -> None
     assert float(probability_at(*case[:2], found.offset_us, case[2])) == pytest.approx(found.probability, abs=1e-12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(cases, mixed_cases))
 def test_no_offset_at_which_the_probability_bends_or_turns_gives_more(case: Case) -> None:
     exact, found = Difference(*case), attainable(*case)
@@ -139,7 +140,7 @@ def test_what_is_no_template_or_window_is_refused() -> None:
         attainable(POINT, POINT, 5.0)  # type: ignore[arg-type]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(templates(), min_size=3, max_size=3), windows(), st.sampled_from(["path", "clique"]))
 def test_jointly_the_lower_bound_is_reached_and_the_upper_one_is_that_of_the_least_edge(
     three: list[Histogram], window: Window, form: str

@@ -11,6 +11,7 @@ from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs import outputs
 from tests.spark_jobs import strategies as drawn
@@ -39,7 +40,7 @@ kinds = pytest.mark.parametrize("kind", [TWO_ROLES, MORE_ROLES], ids=["two roles
 
 
 @kinds
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_whatever_happens_the_answers_are_those_of_the_definition(kind: Kind, data: st.DataObject) -> None:
     core, slow = kind.core(), SlowFusion(dict(kind.streams))
@@ -58,7 +59,7 @@ def test_whatever_happens_the_answers_are_those_of_the_definition(kind: Kind, da
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_batching_never_changes_a_match(kind: Kind, data: st.DataObject) -> None:
     frames, query = data.draw(kind.frames), data.draw(kind.queries)
@@ -67,7 +68,7 @@ def test_batching_never_changes_a_match(kind: Kind, data: st.DataObject) -> None
     assert sorted(one_by_one) == sorted(at_once.matches)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.data(), st.integers(1, 4))
 def test_the_same_rows_have_too_many_candidates_however_they_come(data: st.DataObject, most: int) -> None:
     """Neither batches nor what has been dropped by then change which rows are refused."""
@@ -86,7 +87,7 @@ def test_the_same_rows_have_too_many_candidates_however_they_come(data: st.DataO
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_the_order_of_arrival_never_changes_what_is_left(kind: Kind, data: st.DataObject) -> None:
     members = data.draw(st.lists(kind.rows, min_size=2, max_size=10, unique_by=lambda row: (row.sensor, row.id)))
@@ -105,13 +106,13 @@ def test_the_order_of_arrival_never_changes_what_is_left(kind: Kind, data: st.Da
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_a_restart_changes_nothing(kind: Kind, data: st.DataObject) -> None:
     outputs.assert_a_restart_changes_nothing(data.draw(kind.runs), data, SWEEPING, streams=kind.streams)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(runs())
 def test_records_that_come_twice_add_no_match(pushes: Pushes) -> None:
     outputs.assert_repetition_adds_nothing(pushes, SWEEPING)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs import outputs
 from tests.spark_jobs.core.test_fusion_core_laws import MORE_ROLES, TWO_ROLES, Kind
@@ -101,7 +102,7 @@ few = st.builds(
 
 
 @kinds
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_whatever_happens_suspensions_and_answers_are_those_of_the_definition(kind: Kind, data: st.DataObject) -> None:
     limits = data.draw(few)
@@ -117,7 +118,7 @@ def test_whatever_happens_suspensions_and_answers_are_those_of_the_definition(ki
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_batching_never_changes_a_suspension_or_a_match(kind: Kind, data: st.DataObject) -> None:
     frames, query = data.draw(kind.frames), data.draw(kind.queries)
@@ -130,7 +131,7 @@ def test_batching_never_changes_a_suspension_or_a_match(kind: Kind, data: st.Dat
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_a_restart_changes_nothing(kind: Kind, data: st.DataObject) -> None:
     outputs.assert_a_restart_changes_nothing(data.draw(kind.runs), data, data.draw(few), streams=kind.streams)

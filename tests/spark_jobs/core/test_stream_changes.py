@@ -11,6 +11,7 @@ from coincide import Histogram
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.spark_jobs import strategies as drawn
 from tests.spark_jobs.inputs import STREAMS, Row, declaration, frame, put, query_json, started, stream_removal
 from tests.spark_jobs.outputs import SavedCore, late, letters, matches, pairs, reasons, status
@@ -140,7 +141,7 @@ def around_a_change(draw: st.DrawFn) -> tuple[list[InputRecord], list[InputRecor
     return frames[:cut], changes, later
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(around_a_change(), drawn.queries, st.data())
 def test_batches_around_a_change_change_nothing(
     parts: tuple[list[InputRecord], list[InputRecord], list[InputRecord]], query: dict[str, Any], data: st.DataObject

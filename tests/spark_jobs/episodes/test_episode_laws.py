@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from coincide.queries import Query
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.reference.episodes import SlowEpisodes
 from tests.spark_jobs import strategies as drawn
 from tests.spark_jobs.inputs import Row, frame, heartbeat, put
@@ -46,7 +47,7 @@ def started(query: dict[str, Any]) -> FusionCore:
     return started_with(put(0, query), streams=THREE_STREAMS, limits=SWEEPING)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(streams_of_frames(), coalescing())
 def test_episodes_are_those_of_the_definition(frames: list[InputRecord], query: dict[str, Any]) -> None:
     core, slow, reader = started(query), SlowEpisodes(query["coalesce"]), EpisodeReader()
@@ -64,7 +65,7 @@ def test_episodes_are_those_of_the_definition(frames: list[InputRecord], query: 
     event(f"final: {bool(final)}")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(streams_of_frames(), coalescing(), st.data())
 def test_batching_never_changes_an_episode(
     frames: list[InputRecord], query: dict[str, Any], data: st.DataObject
@@ -78,7 +79,7 @@ def test_batching_never_changes_an_episode(
     assert read(split(data.draw, frames, 4)) == read([[each] for each in frames])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(coalescing(), st.data())
 def test_the_order_of_arrival_never_changes_what_is_left(query: dict[str, Any], data: st.DataObject) -> None:
     rows = drawn.rows(BURST_SECONDS, "pst")
@@ -93,7 +94,7 @@ def test_the_order_of_arrival_never_changes_what_is_left(query: dict[str, Any], 
     assert left(data.draw(st.permutations(members))) == left(members)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(streams_of_frames(), coalescing(), coalescing(), st.data())
 def test_a_restart_changes_nothing(
     frames: list[InputRecord], query: dict[str, Any], other: dict[str, Any], data: st.DataObject

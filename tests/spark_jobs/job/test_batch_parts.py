@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import US_EACH_MATCH, US_EACH_TEMPLATE_PAIR, BatchParts
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.spark_jobs.inputs import frame, put, query_json, started
 from tests.spark_jobs.outputs import SavedCore
 from tests.spark_jobs.strategies import SWEEPING, Pushes, frames_in_order, runs
@@ -104,7 +105,7 @@ def test_nothing_is_left_where_there_is_little_work() -> None:
     assert len(taken(parts, [record(nth, 300, partition=nth % 8) for nth in range(2_000)], 2)) == 2_000
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(runs(), st.integers(1, 2_000))
 def test_the_parts_of_a_batch_give_what_the_batch_gives(pushes: Pushes, most_part_bytes: int) -> None:
     at_once, cut = started(limits=SWEEPING), started(limits=SWEEPING)
@@ -123,7 +124,7 @@ def test_the_parts_of_a_batch_give_what_the_batch_gives(pushes: Pushes, most_par
     assert saved.restored().header() == cut.header()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(frames_in_order(), min_size=1, max_size=3), st.integers(1, 2_000), st.floats(1, 1_000))
 def test_what_batches_leave_to_later_ones_changes_no_answer(
     batches: Pushes, most_part_bytes: int, most_us: float

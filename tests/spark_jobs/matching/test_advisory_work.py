@@ -16,6 +16,7 @@ from spark_jobs.matching import chance_rates, pair_verdicts
 from spark_jobs.matching.advisory_work import AdvisoryBudget, occurred_work
 from spark_jobs.matching.chance_rates import AS_PROBABLE
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.reference.call_counts import CallCounts
 from tests.spark_jobs.inputs import Row, frame, put, query_json, started
 from tests.spark_jobs.outputs import SavedCore, matches
@@ -117,7 +118,7 @@ def test_episodes_that_begin_when_matches_occurred_have_it_whatever_the_budget()
         assert has_it == {interval == "occurred"}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(1, 3), min_size=3, max_size=6), st.booleans())
 def test_batches_restarts_and_other_queries_change_no_null(sizes: list[int], other: bool) -> None:
     frames = burst(buckets=12, frames=6, rows=5)

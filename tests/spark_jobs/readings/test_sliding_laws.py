@@ -13,6 +13,7 @@ from coincide.sliding.counts import ArrivalCounts, ScanCounts
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.reference.silence import SlowSilence
 from tests.reference.sliding import SlowSliding, recorded_answers
 from tests.spark_jobs.inputs import STREAMS, put
@@ -38,7 +39,7 @@ def schemes_at_random(seed: int) -> Choose:
     return choose
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(readings_runs(), st.integers(0, 99))
 def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes, seed: int) -> None:
     core = FusionCore(STREAMS, LIMITS, 0, schemes_at_random(seed))
@@ -50,7 +51,7 @@ def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes
         assert sorted(found) == sorted(slow.answers[known:])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(reading_frames(), readings_queries(), st.data(), st.integers(0, 99))
 def test_batching_never_changes_an_answer(
     frames: list[InputRecord], query: dict[str, Any], data: st.DataObject, seed: int
@@ -62,13 +63,13 @@ def test_batching_never_changes_an_answer(
     assert sorted(one_by_one) == sorted(at_once.push(frames).episodes)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(readings_runs(), st.data())
 def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
     assert_a_restart_changes_nothing(pushes, data, LIMITS)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(readings_runs(), st.data(), st.integers(0, 99))
 def test_a_restart_that_measures_other_costs_changes_no_answer(pushes: Pushes, data: st.DataObject, seed: int) -> None:
     """Whatever the costs are, they only choose the schemes."""
@@ -82,7 +83,7 @@ def test_a_restart_that_measures_other_costs_changes_no_answer(pushes: Pushes, d
             restarted = saved.restored(choose=schemes_at_random(seed + number + 2))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(readings_runs())
 def test_records_that_come_twice_add_no_answer(pushes: Pushes) -> None:
     assert_repetition_adds_nothing(pushes, LIMITS)

@@ -9,6 +9,7 @@ from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.rows.areas import Areas
 from spark_jobs.saving.state_format import Header
+from tests.examples import examples
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 from tests.spark_jobs.inputs import MICROSECONDS, STREAMS, Row, frame, heartbeat, put, query_json, record, started
@@ -51,7 +52,7 @@ def watermarks_s(core: FusionCore) -> dict[str, float]:
     return {area: us / MICROSECONDS for area, us in watermarks_us(core).items()}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(lines(), st.data())
 def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.DataObject) -> None:
     core = FusionCore(STREAMS, LIMITS, 0)
@@ -66,7 +67,7 @@ def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.Dat
         assert {area: us for area, us in watermarks_us(core).items() if area in slow.watermark_us} == slow.watermark_us
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(lines(), st.data())
 def test_neither_batches_nor_restarts_change_anything(line: list[InputRecord], data: st.DataObject) -> None:
     at_once, parted = started(*line, limits=LIMITS), started(limits=LIMITS)

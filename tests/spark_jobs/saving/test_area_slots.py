@@ -8,6 +8,7 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.saving.area_slots import FIRST_NUMBER, AreaSlot
+from tests.examples import examples
 from tests.spark_jobs.inputs import Row, frame, heartbeat, started
 from tests.spark_jobs.outputs import SavedCore
 
@@ -43,7 +44,7 @@ def known(core: FusionCore) -> dict[str, tuple[object, ...]]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batches(), st.data())
 def test_a_restart_brings_back_the_areas_that_are_known_and_no_other(
     made: list[list[InputRecord]], data: st.DataObject

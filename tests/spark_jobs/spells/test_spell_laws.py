@@ -11,6 +11,7 @@ from coincide.queries import SpellQuery
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from tests.examples import examples
 from tests.reference.silence import SlowSilence
 from tests.reference.spells import SlowSpells
 from tests.spark_jobs import strategies as drawn
@@ -95,7 +96,7 @@ def read(core: FusionCore, batches: list[list[InputRecord]]) -> list[tuple[Any, 
     return sorted(map(content, reader.current.values()))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(spell_frames(), spell_queries(), st.data())
 def test_spells_are_those_of_the_definition(
     frames: list[InputRecord], query: dict[str, Any], data: st.DataObject
@@ -125,14 +126,14 @@ def test_spells_are_those_of_the_definition(
     event(f"final: {bool(final)}")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(spell_frames(), spell_queries(), st.data())
 def test_batching_never_changes_a_spell(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
     one, other = (started(put(0, query), limits=LIMITS) for _ in range(2))
     assert read(one, split(data.draw, frames, 4)) == read(other, [[each] for each in frames])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(spell_queries(), st.data())
 def test_the_order_of_arrival_never_changes_what_is_left(query: dict[str, Any], data: st.DataObject) -> None:
     members = data.draw(
@@ -161,14 +162,14 @@ def changed_spells(draw: st.DrawFn) -> list[list[InputRecord]]:
     return batches
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(changed_spells(), st.data(), st.sampled_from([LIMITS.max_buffered, 8]))
 def test_a_restart_changes_nothing(batches: list[list[InputRecord]], data: st.DataObject, most: int) -> None:
     limits = Limits(sweep_after=1, max_slot_bytes=400, merge_slots_from=2, quiet_s=10, max_buffered=most)
     assert_a_restart_changes_nothing(batches, data, limits)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(changed_spells())
 def test_records_that_come_twice_change_no_spell(batches: list[list[InputRecord]]) -> None:
     assert_repetition_adds_nothing(batches, LIMITS)

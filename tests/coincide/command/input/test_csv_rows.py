@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coincide.command.faults import BadRows, CommandError
 from coincide.command.input import csv_rows
 from coincide.command.input.csv_rows import CsvHeader, csv_chunks, plain_columns
+from tests.examples import examples
 
 Rows = tuple[list[tuple[int, int, Any, Any]], list[str], str]
 
@@ -35,7 +36,7 @@ def read(path: Path, characters: int = 1 << 23) -> Rows:
     return rows, bad.messages(), ended
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(FILES, st.sampled_from([1, 7, 1000]))
 @example('a,b\n"c","d, e"\nf,g\n', 1000)
 @example('a,"b\n"\nc,d\n', 7)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coincide import CoincideError, Detections, Histogram, Window, timing_join
 from coincide.constraints import SensorRule
 from coincide.joins import timing_join_blocks
+from tests.examples import examples
 from tests.reference.recorded_streams import positions
 from tests.reference.timing_join import Row, detections_of, row_lists
 from tests.reference.timing_join import timing_join as slow_timing_join
@@ -46,13 +47,13 @@ def joined(rows: list[Row], window: Window, threshold: float, sensors: SensorRul
     return {(a[left].id, b[right].id) for left, right in positions(pairs)}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(event_lists, questions)
 def test_equals_the_slow_twin(rows: list[Row], question: Question) -> None:
     assert joined(rows, *question) == slow_timing_join(rows, "x", "y", *question)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(event_lists, questions)
 def test_the_self_join_equals_the_slow_twin(rows: list[Row], question: Question) -> None:
     rows = [replace(row, stream="x") for row in rows]
@@ -60,7 +61,7 @@ def test_the_self_join_equals_the_slow_twin(rows: list[Row], question: Question)
     assert positions(pairs) == slow_timing_join(rows, "x", "x", *question)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(event_lists, questions, st.sampled_from([-(10**15), 1, 86_400_000_000]))
 def test_laws_of_threshold_swap_and_shift(rows: list[Row], question: Question, by_us: int) -> None:
     """A higher threshold gives a subset, swapped streams give swapped pairs, and a shift of all times changes none."""

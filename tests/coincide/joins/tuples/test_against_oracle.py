@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from coincide import window_join
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins import window_join_blocks
+from tests.examples import examples
 from tests.reference.constraint_graphs import FORMS, Form
 from tests.reference.window_join import Positions, at_least_oracle, window_join_oracle
 from tests.reference.window_join_cases import (
@@ -48,7 +49,7 @@ def test_window_join_finds_what_the_oracle_finds(data: st.DataObject, cases: st.
 
 
 @pytest.mark.parametrize("with_joint", [False, True])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_sets_that_some_roles_may_be_absent_from(data: st.DataObject, with_joint: bool) -> None:
     forms = EXACTLY_JUDGED if with_joint else FORMS
@@ -59,7 +60,7 @@ def test_sets_that_some_roles_may_be_absent_from(data: st.DataObject, with_joint
     assert list(map(tuple, members.tolist())) == sorted(expected)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data(), case=sets_of_one_stream())
 def test_at_least_so_many_events_of_one_batch(data: st.DataObject, case: WindowJoinCase) -> None:
     at_least = data.draw(st.integers(2, len(case.graph.roles)))

@@ -6,6 +6,7 @@ from coincide import Detections, Histogram, Window, match_probability, satisfact
 from coincide.joins.retention import ROUNDING_US
 from coincide.papers.counted_answer import TimingAnswer, qualifies
 from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile, region_tables
+from tests.examples import examples
 from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, SHORT_WINDOWS, UNIFORM, two_streams
 
 BASE_US = 100_000_000
@@ -37,7 +38,7 @@ def qualifies_at(max_us: int, base_s: float, length_s: float, window: Window, th
     return qualifies(base, partner, max_us - BASE_US, window, threshold)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(lengths_s, lengths_s, lengths_s, long_windows, thresholds, sixteenths, sixteenths)
 def test_inside_every_partner_matches_and_outside_none(
     base_s: float, one_s: float, other_s: float, window: Window, threshold: float, share: float, where: float
@@ -92,7 +93,7 @@ def test_the_quantile_of_a_difference_against_its_cdf(p: float, one_s: float, ot
         assert match_probability(one, other, 0.0, Window.deadline(quantile_s)) == pytest.approx(p, abs=1e-12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(any_templates, any_templates, any_windows, any_thresholds)
 def test_a_pair_is_judged_as_its_offset_is(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
     intervals = satisfaction_offsets(u, v, window, threshold).tolist()
@@ -101,7 +102,7 @@ def test_a_pair_is_judged_as_its_offset_is(u: Histogram, v: Histogram, window: W
         assert not any(qualifies(u, v, offset_us, window, threshold) for offset_us in (lo_us - 1, hi_us + 1))
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(lengths_us, lengths_us, any_thresholds, st.integers(0, 50_000_000))
 def test_regions_hold_to_the_microsecond(base_us: int, partner_us: int, threshold: float, window_us: int) -> None:
     # one template a side: outer and certain bounds differ by their rounding only, and the truth lies between them

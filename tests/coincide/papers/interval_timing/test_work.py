@@ -13,6 +13,7 @@ from coincide.papers.interval_timing.correlation import eager, simple, simple_so
 from coincide.papers.interval_timing.lazy_correlation import is_no_later, lazy, lazy_lookup
 from coincide.papers.interval_timing.regions import region_tables
 from coincide.papers.recording import Event
+from tests.examples import examples
 from tests.reference.recorded_streams import Recorded, long_recording, positions, recorded, two_streams
 
 
@@ -21,7 +22,7 @@ def work_of(algorithm: Callable[..., PaperResult], events: int = 200) -> Work:
     return algorithm(*long_recording(events).question).work
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded())
 def test_eager_evaluates_the_probe_regions_and_nothing_else(streams: Recorded) -> None:
     tables, events, probed = region_tables(TimingAnswer(*streams.question)), streams.recording.events, 0
@@ -33,7 +34,7 @@ def test_eager_evaluates_the_probe_regions_and_nothing_else(streams: Recorded) -
     assert eager(*streams.question).work.probabilities == probed
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded())
 def test_simple_sort_does_the_work_of_simple_and_eager_no_more(streams: Recorded) -> None:
     by_eager, by_simple = eager(*streams.question).work, simple(*streams.question).work
@@ -42,7 +43,7 @@ def test_simple_sort_does_the_work_of_simple_and_eager_no_more(streams: Recorded
     assert by_eager.buffered <= by_simple.buffered
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(recorded())
 def test_look_up_answers_what_lazy_evaluates(streams: Recorded) -> None:
     evaluating, looking_up = lazy(*streams.question, block=6).work, lazy_lookup(*streams.question, block=6).work

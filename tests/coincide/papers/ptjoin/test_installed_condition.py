@@ -10,6 +10,7 @@ from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
 from coincide.papers.ptjoin.quadratics import earliest_satisfaction_time, satisfaction_time
 from coincide.papers.recording import Event
+from tests.examples import examples
 from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, UNIFORM, Recorded, positions, recorded
 from tests.reference.templates import templates
 
@@ -52,7 +53,7 @@ def test_lemma_2(u: Histogram, v: Histogram, max_j: float) -> None:
     assert needed == pytest.approx(later[0] + later[1] - 1, abs=1e-14)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(templates(), templates(), DELTAS)
 def test_the_table_is_the_readable_satisfaction_times(u: Histogram, v: Histogram, delta: float) -> None:
     condition = InstalledCondition.install([u], [v], Window(D_S), delta)
@@ -65,7 +66,7 @@ def test_the_table_is_the_readable_satisfaction_times(u: Histogram, v: Histogram
     assert condition.earliest_us.item() == pytest.approx(earliest * 1e6, abs=slack_us)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_partitions_keep_what_they_promise(streams: Recorded) -> None:
     window = streams.window
@@ -92,7 +93,7 @@ def test_the_right_probing_range_by_the_proof_of_theorem_3_as_printed_misses_mat
     assert b_r.latest_us >= a_i.latest_us
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_theorem_4_drops_nothing_that_an_event_still_to_come_matches(streams: Recorded) -> None:
     of = streams.a.templates, streams.b.templates, streams.window, streams.threshold

@@ -21,6 +21,7 @@ from coincide.papers.ptjoin.quadratics import (
     quantile_bounds,
     satisfaction_time,
 )
+from tests.examples import examples
 from tests.reference.offsets import TOLERANCE, probability_at
 from tests.reference.templates import templates
 
@@ -39,7 +40,7 @@ def are_as_the_paper_assumes(*templates: Histogram) -> bool:
     return all((each.mass > 0).all() and (np.diff(each.edges_s) > 0).all() for each in templates)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(templates(), templates(), DELTAS, st.integers(-50, 50))
 def test_equation_7(u: Histogram, v: Histogram, delta: float, x: int) -> None:
     moved = satisfaction_time(h(u) + x, h(v), delta)
@@ -104,7 +105,7 @@ def test_the_configuration_changes_at_break_points_only() -> None:
         assert alike == {configuration(u, v, start)} != {configuration(u, v, end)}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(templates(), templates(), st.floats(0, 1))
 def test_inside_a_configuration_the_probability_is_the_quadratic(u: Histogram, v: Histogram, share: float) -> None:
     breaks = break_points(h(u), h(v)).tolist()
@@ -123,7 +124,7 @@ def test_roots_snap_to_break_points() -> None:
     assert levelling.root(0.825) == pytest.approx(3.5, abs=1e-15)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(templates(), templates(), st.one_of(st.just(1e-300), DELTAS))
 def test_the_library_s_satisfaction_offsets_agree(u: Histogram, v: Histogram, delta: float) -> None:
     # tb - ta <= d + x for the greatest x with P(Xu - x >= Xv) >= delta, and the same with the roles swapped

@@ -10,6 +10,7 @@ from coincide.papers.algorithms import WINDOW_JOINS, PaperAlgorithm
 from coincide.papers.counted_answer import Work
 from coincide.papers.recording import Recording
 from coincide.papers.window_join import variants
+from tests.examples import examples
 from tests.reference.window_join_points import RecordedJoin, arriving, recorded_joins
 
 FOR_ANY_GRAPH = tuple(each for each in WINDOW_JOINS if not each.uniform_cliques_only)
@@ -25,13 +26,13 @@ def assert_all_answer_alike(join: RecordedJoin, algorithms: tuple[PaperAlgorithm
         assert algorithm.run(recording, join.graph, join.predicate).members.tolist() == expected, algorithm.name
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(recorded_joins(uniform=True))
 def test_uniform_cliques(join: RecordedJoin) -> None:
     assert_all_answer_alike(join, WINDOW_JOINS)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(recorded_joins(uniform=False))
 def test_any_graph(join: RecordedJoin) -> None:
     assert_all_answer_alike(join, FOR_ANY_GRAPH)

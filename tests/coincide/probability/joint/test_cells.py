@@ -13,6 +13,7 @@ from coincide.probability.joint.member_links import Links
 from coincide.probability.joint.placed_members import Estimate
 from coincide.probability.joint.probability import checked_tuples
 from coincide.probability.joint.refinement import plan
+from tests.examples import examples
 from tests.reference.joint_tuples import FORMS, ROUNDING, Tuple, graphs, random_templates, simulated, small_templates
 
 
@@ -23,7 +24,7 @@ def planned(one: Tuple, radius: float) -> tuple[object, Estimate]:
     return chosen, chosen.estimate(block.members())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graphs(4, 3), st.lists(small_templates(), min_size=4, max_size=4), st.sampled_from([0.2, 1e-2, 1e-4]))
 def test_cells_enclose_what_counting_finds(graph: ConstraintGraph, own: list[Histogram], radius: float) -> None:
     one = Tuple(graph, own, [0] * 4)
@@ -39,7 +40,7 @@ def test_cells_enclose_what_counting_finds(graph: ConstraintGraph, own: list[His
     assert estimate.radius[0] <= radius
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(small_templates(), min_size=2, max_size=4), st.integers(0, 4), st.lists(st.integers(-2, 2), min_size=4))
 def test_a_uniform_clique_by_the_general_way(own: list[Histogram], d: int, at_s: list[int]) -> None:
     one = Tuple(ConstraintGraph.clique("abcdef"[: len(own)], Window(d)), own, at_s[: len(own)])

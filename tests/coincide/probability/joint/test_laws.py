@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from coincide import ConstraintGraph, Histogram, Window, joint_probabilities
 from coincide.probability import joint_at_least
 from coincide.probability.joint.member_links import Links
+from tests.examples import examples
 from tests.reference.joint_tuples import CLIQUES, ROUNDING, Tuple, graphs, random_templates, small_templates, tuples
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(tuples())
 def test_it_equals_counting(one: Tuple) -> None:
     lower, value, upper = one.joint()
@@ -26,7 +27,7 @@ def test_it_equals_counting(one: Tuple) -> None:
 SPREAD = small_templates().filter(lambda each: bool((np.diff(each.edges_s) > 0).all()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graphs(4, 3), st.lists(SPREAD, min_size=4, max_size=4))
 def test_four_members_on_all_cycles_equal_counting(graph: ConstraintGraph, own: list[Histogram]) -> None:
     one = Tuple(graph, own, [0] * 4)
@@ -35,14 +36,14 @@ def test_four_members_on_all_cycles_equal_counting(graph: ConstraintGraph, own: 
     assert abs(value - one.exact()) < ROUNDING
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(graphs(5, 1), st.lists(small_templates(), min_size=5, max_size=5))
 def test_five_members_on_one_cycle_equal_counting(graph: ConstraintGraph, own: list[Histogram]) -> None:
     one = Tuple(graph, own, [0] * 5)
     assert abs(one.joint()[1] - one.exact()) < ROUNDING
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(tuples(), st.randoms(use_true_random=False))
 def test_the_order_of_streams_and_edges_does_not_matter(one: Tuple, random: Any) -> None:
     order = random.sample(range(len(one.templates)), len(one.templates))
@@ -57,20 +58,20 @@ def test_the_order_of_streams_and_edges_does_not_matter(one: Tuple, random: Any)
     assert here[0] <= there[2] + ROUNDING
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(tuples(), st.integers(-(2**50), 2**50))
 def test_what_is_later_by_as_much_is_as_probable(one: Tuple, by_us: int) -> None:
     templates, index, times_us = one.columns
     assert joint_probabilities(one.graph, templates, index, times_us + by_us).value[0] == one.joint()[1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(tuples())
 def test_no_edge_is_less_probable_than_all(one: Tuple) -> None:
     assert one.joint()[2] <= min(one.edge_probabilities()) + ROUNDING
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(tuples(extra=1), st.integers(0, 5), st.integers(0, 2), st.integers(0, 2))
 def test_wider_windows_are_more_probable(one: Tuple, which: int, earlier: int, later: int) -> None:
     edges = [(edge.a, edge.b, edge.window) for edge in one.graph.edges]
@@ -80,7 +81,7 @@ def test_wider_windows_are_more_probable(one: Tuple, which: int, earlier: int, l
     assert one.joint()[1] <= wider.joint()[1] + ROUNDING
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(graphs(5, 10), st.lists(st.integers(-3, 3), min_size=5, max_size=5))
 def test_exact_times_are_judged_in_whole_microseconds(graph: ConstraintGraph, at_s: list[int]) -> None:
     apart = dict(zip(graph.roles, at_s, strict=True))
@@ -88,7 +89,7 @@ def test_exact_times_are_judged_in_whole_microseconds(graph: ConstraintGraph, at
     assert Tuple(graph, [Histogram.point()] * 5, at_s).joint() == (holds, holds, holds)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(tuples(), st.sampled_from([1.0, 0.5, 0.25, 0.125, 1e-3, 1e-9]))
 def test_the_verdict_is_that_of_the_probability(one: Tuple, threshold: float) -> None:
     [verdict] = joint_at_least(one.graph, *one.columns, threshold).tolist()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
+from tests.examples import examples
 from tests.reference.compatible_members import ACCURACY
 from tests.reference.constraint_graphs import FORMS, Form
 from tests.reference.counted_cells import graph_probability
@@ -17,7 +18,7 @@ from tests.reference.window_join_cases import WindowJoinCase, window_joins
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_tuples_that_reach_it_are_found_and_no_others(data: st.DataObject, form: Form) -> None:
     case = data.draw(window_joins((form,), fewest=3, most=4, with_joint=True, most_choices=100))
@@ -44,7 +45,7 @@ def test_a_match_too_near_the_joint_threshold_is_marked(away: float, count: int,
         assert upper - lower <= (1e-3 if certain == [True] else 1e-5)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(case=window_joins(most=4, with_joint=False, most_choices=100))
 def test_each_tuple_tells_its_probability_and_those_of_its_edges(case: WindowJoinCase) -> None:
     tuples = window_join(case.frames, case.graph, **case.asked)

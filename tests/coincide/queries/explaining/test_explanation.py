@@ -25,6 +25,7 @@ from coincide.queries.explaining.sentences import unreachable_because
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.chance import SensorRate, chance_rate
 from coincide.thresholds.peaks import attainable_of_pairs
+from tests.examples import examples
 from tests.reference import explaining
 from tests.reference.templates import MICROSECOND, templates
 
@@ -53,7 +54,7 @@ known = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(known, max_size=8), st.sampled_from(["different", "same", "any"]), st.sampled_from(["s", "p"]))
 def test_the_figures_are_those_of_every_two_sensors(sensors: list[KnownSensor], rule: str, other: str) -> None:
     asked = query(0.4, 2e-6, {"sensors": rule, "from": {"a": "p", "b": other}})
@@ -71,7 +72,7 @@ def test_the_figures_are_those_of_every_two_sensors(sensors: list[KnownSensor], 
         assert edge.best.sensors in [(u.sensor, v.sensor) for u, v in explaining.allowed_pairs(a, b, rule)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(known, max_size=8), st.sampled_from(["different", "same", "any"]))
 def test_chance_is_that_of_the_sensors_of_each_area(sensors: list[KnownSensor], rule: Any) -> None:
     chance = explain(query(0.3, 2e-6, {"sensors": rule}), sensors).chance

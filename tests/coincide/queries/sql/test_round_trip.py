@@ -13,13 +13,14 @@ from coincide.errors import QueryError, QueryTextError
 from coincide.queries import AnyQuery, query_from_json
 from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
 from coincide.queries.sql.grammar import KEYWORDS, tree_of
+from tests.examples import examples
 from tests.reference.query_documents import queries
 
 PAPERS = "SELECT * FROM SEISMIC A, ACOUSTIC B WHERE WINDOW(A, B) = 2000 WITH THRESHOLD 0.6"
 AT_ONCE_S = 1.0  # of a busy machine; it takes a tenth of that
 
 
-@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=examples(), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(queries())
 def test_the_text_of_a_query_says_that_query(query: AnyQuery) -> None:
     text = sql_of(query)
@@ -53,6 +54,7 @@ def fault_of(text: str) -> QueryTextError | None:
     return None
 
 
+@settings(max_examples=examples())
 @given(queries(), st.data())
 def test_a_query_with_a_word_too_many_or_too_few_is_refused_or_is_another(query: AnyQuery, data: st.DataObject) -> None:
     tokens = sql_of(query).split()

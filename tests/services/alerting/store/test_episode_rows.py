@@ -12,6 +12,7 @@ from services.alerting.kafka.records import STATES
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_after, read_newest_first
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.tables import episodes
+from tests.examples import examples
 from tests.services.alerting.records import (
     RECEIVED_AT_MS,
     ROOM,
@@ -142,7 +143,7 @@ def test_retention_takes_old_episodes_and_the_old_revisions_of_young_ones(databa
     assert database.count("rows_expired_total", table="episode_revisions", reason="age") == 7
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_order_batching_or_repetition_matters(database: Database, data: st.DataObject) -> None:
     prefix = f"e-{next(_examples)}-"  # one database for all examples, each with episodes of its own

@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.common.access.access_keys import KeyRing, id_in
 from services.common.access.guard import Guard, Ruling
 from services.common.access.key_scopes import KeyScope, needed_scope
 from services.common.access.origins import Origins
+from tests.examples import examples
 from tests.services.kept_records import KeptRecords
 
 HERE = {"host": "localhost:8020"}
@@ -210,6 +211,7 @@ def test_a_key_may_do_what_its_scopes_say_and_admin_everything(
     assert status(with_key(text), method, path, ring=records.ring) == 403
 
 
+@settings(max_examples=examples())
 @given(st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "X"]), st.text())
 def test_no_path_but_health_needs_no_key(method: str, path: str) -> None:
     assert isinstance(needed_scope(method, path), KeyScope) or path in ("/livez", "/readyz")

@@ -10,6 +10,7 @@ from services.ingest.kafka.frames import LONGEST_BYTES, MOST_DETECTIONS, Frame, 
 from services.ingest.registry.sensors import template_of
 from services.ingest.registry.snapshot import StreamStamp
 from services.ingest.stamping.stamp import Stamped
+from tests.examples import examples
 from tests.reference.frame_columns import frame_of
 from tests.reference.frames import rows_of
 
@@ -55,7 +56,7 @@ def test_a_frame_says_what_its_rows_say_and_nothing_else(rows: list[Stamped]) ->
     assert frame.key == b"bay"
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.integers(1, 1300), st.integers(0, 1000), st.integers(1, 1300))
 def test_frames_hold_every_detection_once_in_order(count: int, text: int, stamps: int) -> None:
     of = [StreamStamp("bay", f"geo-{n}", "seismic", TEMPLATES[n % 3]) for n in range(stamps)]
