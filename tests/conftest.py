@@ -1,15 +1,21 @@
 """Fixtures that many tests share: one real broker and one whole system for a test session."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from deploy.local.broker import Broker
+from deploy.local.demo import applied_query, post_all, wait_for_matches
 from deploy.local.layout import Layout
+from deploy.local.sn1987a import QUERIES, expected_matches, posts
 from deploy.local.system import System
 from tests.check import unclosed
 from tests.examples import register_profiles
+from tests.integration.service_process import metric
 from tests.integration.topics import running_broker
+from tests.patience import until
 
 pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine")]
 register_profiles()
@@ -28,15 +34,32 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """The whole system under its process runner, on free ports, with config/ as shipped, ready.
+    """The whole system under its process runner, with its archive, on free ports, with config/ as shipped, ready.
 
-    Tests share it: post into an area of your own, name queries of your own, leave every process running.
+    Tests share it: post into an area of your own, name queries of your own. Who stops a process is marked `kills`.
     """
-    own = {"COINCIDE_ALERTING_RECEIVERS_MAY_BE_PRIVATE": "true"}  # a test's webhook is on this machine
-    whole = System(Layout.isolated(tmp_path_factory.mktemp("system"), own))
+    folder = tmp_path_factory.mktemp("system")
+    own = {
+        "COINCIDE_ALERTING_RECEIVERS_MAY_BE_PRIVATE": "true",  # a test's webhook is on this machine
+        "COINCIDE_ARCHIVE_PATH": json.dumps(str(folder / "archive")),
+        "COINCIDE_ARCHIVE_INTERVAL_S": "1",
+    }
+    whole = System(Layout.isolated(folder / "running", own))
     try:
         whole.up()
         yield whole
     finally:
         killed = whole.down()
     assert not killed, f"did not stop in order: {killed}"
+
+
+@pytest.fixture(scope="session")
+def neutrinos(system: System) -> dict[str, list[dict[str, Any]]]:
+    """What the system says of 1987: the live matches of each of the demo's queries, once all is archived, too."""
+    expected = {id_: expected_matches(applied_query(system, id_)) for id_ in QUERIES}
+    post_all(system)
+    matches = {id_: wait_for_matches(system, id_, members) for id_, members in expected.items()}
+    posted = sum(len(body.splitlines()) for body in posts().values())
+    archived = "coincide_archive_rows_total"
+    until(lambda: (metric(system.layout.url("archive"), archived) or 0) >= posted)
+    return matches

@@ -1,29 +1,40 @@
 """How tests wait for processes: as long as these make progress, however slow the machine is."""
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 
 import psutil
 
-from deploy.local.patience import Patience
+from deploy.local.patience import Patience, Reading, readings
+
+BUDGET_S = 60.0
 
 
 def until(
     condition: Callable[[], bool],
-    budget_s: float = 30.0,
+    budget_s: float = BUDGET_S,
     of: Iterable[psutil.Process] | None = None,
     every_s: float = 0.1,
     tell: Callable[[], object] = str,
 ) -> None:
     """Poll ``condition``; an AssertionError says why it is in vain, and what ``tell`` has to say then.
 
-    ``budget_s`` is the processor time that the processes ``of``, with their descendants, may take; by default these
-    are all that this process started.
+    ``budget_s`` is the processor time that the processes ``of``, with their descendants, may take. By default these
+    are all that this process started, or this process itself where it started none.
     """
-    named = None if of is None else list(of)
-    why = Patience(lambda: descendants() if named is None else named, budget_s).wait(condition, every_s)
+    if of is None:
+        patience = Patience(lambda: [psutil.Process()], budget_s, look=_look_at_others)
+    else:
+        named = list(of)
+        patience = Patience(lambda: named, budget_s)
+    why = patience.wait(condition, every_s)
     assert why is None, f"waited in vain: what was waited for {why}\n{tell()}".rstrip()
 
 
-def descendants() -> list[psutil.Process]:
-    """Return every process that this one started, and that these did."""
-    return psutil.Process().children(recursive=True)
+def _look_at_others(roots: Iterable[psutil.Process]) -> Mapping[psutil.Process, Reading]:
+    """Do not count what this process does itself, which is to ask, unless there is nobody else."""
+    found = readings(roots)
+    return {
+        process: reading._replace(cpu_s=0.0, disk_bytes=0) if process.pid == os.getpid() and len(found) > 1 else reading
+        for process, reading in found.items()
+    }

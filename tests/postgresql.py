@@ -13,8 +13,8 @@ from typing import Any
 
 import psycopg
 
-from tests.integration.service_process import until
 from tests.needs import found
+from tests.patience import until
 
 OWNER = "coincide"
 #: An order of texts that is not that of their code points, as most servers have.

@@ -6,24 +6,31 @@ import pytest
 
 from deploy.local.layout import Layout
 from deploy.local.system import System
-from tests.acceptance import italy
+from tests.acceptance import hour, italy
 from tests.acceptance.line import Line
 from tests.reference import central_italy
 
-AREAS = ("twice", "killed", "broker-away", "changes", "order", "many", "flooded", "beside")
+AREAS = ("twice", *hour.AREAS, "broker-away", "changes", "order", "flooded", "beside")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
-    """The system with the stations of Central Italy in every area, looking for what each scenario expects."""
+    """The system with its archive and the stations of Central Italy in every area, looking for three queries."""
     if reason := central_italy.why_absent():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("italy")
     line = Line(System(Layout.isolated(folder / "running", italy.write_configuration(folder, AREAS))))
     try:
         line.system.up()
-        for query in (italy.BELL, italy.OWN_S, italy.NEIGHBOURS):
+        for query in (italy.BELL, italy.OWN_S):
             line.put(query)
+        line.put(italy.NEIGHBOURS, "twice", "killed", "broker-away")
         yield line
     finally:
         line.system.down()
+
+
+@pytest.fixture(scope="session")
+def posted(line: Line) -> hour.Hour:
+    """The hour in three areas, posted while fusion, alerting and Kafka were killed, each once."""
+    return hour.post_hour(line)

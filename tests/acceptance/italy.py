@@ -51,12 +51,14 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
     declared = {"templates": {**measured, "exact": {"point": True}}, "sensors": sensors}
     (folder / "sensors.yaml").write_text(yaml.safe_dump(declared), encoding="utf-8")
     (folder / "streams.yaml").write_text(yaml.safe_dump({"streams": STREAMS}), encoding="utf-8")
-    components = ("INGEST", "FUSION", "ALERTING")
+    components = ("INGEST", "FUSION", "ALERTING", "ARCHIVE", "HISTORY")
     streams = {f"COINCIDE_{each}_STREAMS_PATH": f'"{folder / "streams.yaml"}"' for each in components}
     return {
         **streams,
         "COINCIDE_INGEST_SENSORS_PATH": f'"{folder / "sensors.yaml"}"',
         "COINCIDE_ALERTING_QUERIES_PATH": "null",
+        "COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"',
+        "COINCIDE_ARCHIVE_INTERVAL_S": "1",
         "COINCIDE_FUSION_QUIET_S": "null",  # history: a pause between two phases says nothing about the hour
     }
 

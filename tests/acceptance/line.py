@@ -10,17 +10,17 @@ import httpx
 import pytest
 
 from coincide import Window
-from deploy.local.machine import wait_until
 from deploy.local.system import System
 from tests.acceptance import italy
 from tests.acceptance.gateways import Gateways
 from tests.integration.service_process import pages_of
+from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.central_italy import Pick
 from tests.reference.fused import assert_occurred
 from tests.reference.oracle import Detection, Expected, Key, QueryVersion, expected_matches
 
-DEALT_WITH_WITHIN_S = 180.0
+DEALT_WITH_BUDGET_S = 180.0
 COMPUTED_ANEW = 40  # matches of a query whose posterior is computed again, in fractions
 
 
@@ -33,10 +33,11 @@ class Line:
     def gateways(self, times: int = 1, patience_s: float = 90.0) -> Gateways:
         return Gateways(self.system.layout.url("ingest"), times, patience_s)
 
-    def put(self, query: QueryVersion) -> None:
-        """Create the query, or replace whatever version there is."""
+    def put(self, query: QueryVersion, *areas: str) -> None:
+        """Create the query, or replace whatever version there is; without ``areas`` it asks of all."""
         exists = self.system.alerting.get(f"/v1/queries/{query.query}").status_code == 200
-        self._change("PUT", query, headers={"If-Match": "*"} if exists else {}, json=italy.document(query))
+        document = {**italy.document(query), "areas": list(areas) or ["*"]}
+        self._change("PUT", query, headers={"If-Match": "*"} if exists else {}, json=document)
 
     def set_threshold(self, query: QueryVersion) -> None:
         self._change("PATCH", query, "/threshold", json={"threshold": query.threshold})
@@ -101,8 +102,7 @@ class Scenario:
         self._rung += 1
         at_us = max(detection.detected_at_us for detection in self.accepted)
         names = set(self.line.gateways().post(italy.bells(self.area, at_us, f"bell {self._rung}")))
-        came = wait_until(lambda: self._heard(names), DEALT_WITH_WITHIN_S)
-        assert came, f"what was posted to {self.area} is not dealt with after {DEALT_WITH_WITHIN_S} s"
+        until(lambda: self._heard(names), DEALT_WITH_BUDGET_S, tell=lambda: f"what was posted to {self.area}")
 
     def _heard(self, names: set[str]) -> bool:
         try:
@@ -132,7 +132,7 @@ def posting(scenario: Scenario, picks: list[Pick], gateways: Gateways | None = N
     gateways = gateways or scenario.line.gateways()
     with ThreadPoolExecutor(1) as pool:
         posted = pool.submit(scenario.post, picks, gateways)
-        wait_until(lambda: bool(gateways.answers) or posted.done(), timeout_s=30, every_s=0.01)
+        until(lambda: bool(gateways.answers) or posted.done(), every_s=0.01)
         assert not posted.done(), "all was posted before anything could go wrong"
         yield
         posted.result()

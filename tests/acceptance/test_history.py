@@ -1,7 +1,6 @@
 """The whole system with its archive: the past is asked over HTTP, and says what was live."""
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -9,56 +8,32 @@ import numpy as np
 import pytest
 
 from coincide import Histogram
-from deploy.local.demo import applied_query, matches_of, post_all, wait_for_matches
-from deploy.local.layout import Layout
-from deploy.local.machine import wait_until
-from deploy.local.sn1987a import ANY_TWO, QUERIES, expected_matches, posts
+from deploy.local.sn1987a import ANY_TWO, QUERIES
 from deploy.local.system import System
 from tests.integration.service_process import metric
+from tests.patience import until
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
+
+Live = dict[str, list[dict[str, Any]]]
 
 ROWS = "coincide_archive_rows_total"
 LAB_US = 546_307_200_000_000  # two months after the neutrinos
 DAY = {"from": "1987-02-23T00:00:00Z", "to": "1987-02-24T00:00:00Z"}
 
 
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A system with an archive, on which the detections of 1987 were posted and matched."""
-    folder = tmp_path_factory.mktemp("asked")
-    own = {"COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"', "COINCIDE_ARCHIVE_INTERVAL_S": "1"}
-    system = System(Layout.isolated(folder / "running", own))
-    try:
-        system.up()
-        queries = {id_: applied_query(system, id_) for id_ in QUERIES}
-        post_all(system)
-        for id_, query in queries.items():
-            wait_for_matches(system, id_, expected_matches(query))
-        posted = sum(len(body.splitlines()) for body in posts().values())
-        assert wait_until(lambda: (metric(system.layout.url("archive"), ROWS) or 0) >= posted, 60)
-        yield system
-    finally:
-        system.down()
-
-
 def done(system: System, answer: httpx.Response) -> dict[str, Any]:
     url = f"{system.layout.url('history')}/v1/history-runs/{answer.json()['run']}"
-    assert wait_until(lambda: httpx.get(url).json()["state"] not in {"queued", "running"}, 60)
+    until(lambda: httpx.get(url).json()["state"] not in {"queued", "running"})
     said: dict[str, Any] = httpx.get(url).json()
     assert said["state"] == "done", said
     return said
 
 
-def test_all_processes_are_told(asked: System) -> None:
-    assert list(asked.status()) == ["kafka", "alerting", "fusion", "ingest", "console", "archive", "history"]
-    assert all(state.endswith(", ready") for state in asked.status().values())
-
-
-def test_what_if_over_the_archive_has_the_matches_that_are_live(asked: System) -> None:
-    url = f"{asked.layout.url('history')}/v1/queries/{ANY_TWO}/what-if"
-    said = done(asked, httpx.get(url, params={**DAY, "min_threshold": "0.05"}))
-    live = matches_of(asked, ANY_TWO)
+def test_what_if_over_the_archive_has_the_matches_that_are_live(system: System, neutrinos: Live) -> None:
+    url = f"{system.layout.url('history')}/v1/queries/{ANY_TWO}/what-if"
+    said = done(system, httpx.get(url, params={**DAY, "min_threshold": "0.05"}))
+    live = neutrinos[ANY_TWO]
     assert said["matches"] == len(live) > 5
     by_threshold = {point["threshold"]: point for point in said["curve"]}
     assert by_threshold[said["own_threshold"]]["matches"] == len(live)
@@ -68,12 +43,12 @@ def test_what_if_over_the_archive_has_the_matches_that_are_live(asked: System) -
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_as_live_and_complete_are_the_live_records(asked: System, query: str) -> None:
-    url = f"{asked.layout.url('history')}/v1/history-runs"
+def test_as_live_and_complete_are_the_live_records(system: System, neutrinos: Live, query: str) -> None:
+    url = f"{system.layout.url('history')}/v1/history-runs"
     now_us = time.time_ns() // 1_000
     as_live = {"query": query, "from": now_us - 3_600_000_000, "to": now_us, "as_live": True}
     for fields in (as_live, {"query": query, **DAY}):
-        run = done(asked, httpx.post(url, json=fields))
+        run = done(system, httpx.post(url, json=fields))
         counts = httpx.get(f"{url}/{run['run']}/compare", timeout=30).json()["counts"]
         assert counts == {"added": 0, "gone": 0, "changed": 0, "same": run["matches"], "older": 0}
         assert run["matches"] > 0
@@ -85,9 +60,9 @@ def _template_of_mic(ingest: str) -> Histogram:
     return Histogram(of["edges_s"], of["mass"])
 
 
-def test_a_template_is_learnt_proposed_and_accepted(asked: System) -> None:
+def test_a_template_is_learnt_proposed_and_accepted(system: System) -> None:
     """A microphone that is said to be up to 8 s late is 5 s late, as a geophone that is right tells."""
-    ingest, alerting = asked.layout.url("ingest"), asked.layout.url("alerting")
+    ingest, alerting = system.layout.url("ingest"), system.layout.url("alerting")
     for name, streams in (("geo", {"seismic": {"point": True}}), ("mic", {"noise": {"uniform": [-8, 0]}})):
         httpx.put(f"{ingest}/v1/sensors/{name}", json={"area": "lab", "streams": streams}).raise_for_status()
     late_us = np.rint(np.random.default_rng(1987).normal(5e6, 2e5, 100)).astype(int).tolist()
@@ -98,14 +73,14 @@ def test_a_template_is_learnt_proposed_and_accepted(asked: System) -> None:
         for name, of in times_us.items()
         for nth, at_us in enumerate(of)
     ]
-    rows = metric(asked.layout.url("archive"), ROWS) or 0
+    rows = metric(system.layout.url("archive"), ROWS) or 0
     assert httpx.post(f"{ingest}/v1/detections", json=items).json()["accepted"] == len(items)
-    assert wait_until(lambda: (metric(asked.layout.url("archive"), ROWS) or 0) >= rows + len(items), 60)
+    until(lambda: (metric(system.layout.url("archive"), ROWS) or 0) >= rows + len(items))
     fields = {"from": LAB_US, "to": LAB_US + 7_200_000_000, "within": [-20, 20], "reference_stream": "seismic"}
     why = {"Change-Reason": "the microphone is slow"}
     run = httpx.post(f"{alerting}/v1/learning-runs", json=fields, headers=why, timeout=30).json()["run"]
     path = f"{alerting}/v1/learning-runs/{run}"
-    assert wait_until(lambda: httpx.get(path).json()["state"] not in {"queued", "running"}, 60)
+    until(lambda: httpx.get(path).json()["state"] not in {"queued", "running"})
     said = httpx.get(path).json()
     assert (said["state"], said["detections"], said["proposed"]) == ("done", 200, 1), said
     [proposal] = httpx.get(f"{ingest}/v1/template-proposals", params={"state": "open"}, timeout=30).json()["items"]
@@ -113,7 +88,7 @@ def test_a_template_is_learnt_proposed_and_accepted(asked: System) -> None:
     before = _template_of_mic(ingest)
     httpx.post(f"{ingest}/v1/template-proposals/{proposal['id']}/accept", timeout=30).raise_for_status()
     assert before.mean_s == -4
-    assert wait_until(lambda: _template_of_mic(ingest).mean_s == pytest.approx(-5, abs=0.1), 60)
+    until(lambda: _template_of_mic(ingest).mean_s == pytest.approx(-5, abs=0.1))
     audit = httpx.get(f"{alerting}/v1/audit", params={"subject": run}, timeout=30).json()["items"]
     assert [(each["component"], each["action"], each["why"]) for each in audit if each["subject"] == run] == [
         ("history", "learning_run.asked", "the microphone is slow")

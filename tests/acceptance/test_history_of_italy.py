@@ -5,28 +5,23 @@ Thresholds change amid the posts, fusion is killed, and some detections come a q
 
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from coincide import Detections, Window, timing_join
-from deploy.local.layout import Layout
-from deploy.local.machine import wait_until
-from deploy.local.system import System
 from tests.acceptance import italy
-from tests.acceptance.line import Line, Scenario, posting
-from tests.integration.service_process import metric
+from tests.acceptance.hour import CHANGED, LATE, Hour
+from tests.acceptance.line import Line
+from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.oracle import Detection
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
 AREA = "past"
-LATE = 200
 RUN_WITHIN_S = 200
-CHANGED = replace(italy.NEIGHBOURS, query="changed")
 
 
 @dataclass
@@ -43,7 +38,7 @@ class Past:
         asked = {"query": query, "from": self.begun_us, "to": time.time_ns() // 1_000, **more}
         run = door.post("/v1/history-runs", json=asked).raise_for_status().json()["run"]
         url = f"/v1/history-runs/{run}"
-        assert wait_until(lambda: door.get(url).json()["state"] not in {"queued", "running"}, RUN_WITHIN_S)
+        until(lambda: door.get(url).json()["state"] not in {"queued", "running"})
         said: dict[str, Any] = door.get(url).json()
         assert said["state"] == "done", said
         return said
@@ -67,52 +62,14 @@ class Past:
         return Detections(at_us, [template], None, area, sensor), [each.id for each in of]
 
 
-@pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
-    if reason := central_italy.why_absent():
-        pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("past")
-    streams = f'"{folder / "streams.yaml"}"'
-    own = {
-        **italy.write_configuration(folder, [AREA]),
-        **{f"COINCIDE_{each}_STREAMS_PATH": streams for each in ("ARCHIVE", "HISTORY")},
-        "COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"',
-        "COINCIDE_ARCHIVE_INTERVAL_S": "1",
-    }
-    line = Line(System(Layout.isolated(folder / "running", own)))
-    try:
-        line.system.up()
-        begun_us = time.time_ns() // 1_000
-        for query in (italy.BELL, italy.OWN_S, CHANGED):
-            line.put(query)
-        yield Past(line, begun_us, post_hour(line))
-    finally:
-        line.system.down()
-
-
-def post_hour(line: Line) -> list[Detection]:
-    """Post the hour in four parts; each but the first has something happen to it. Return what was accepted."""
-    scenario, (first, second, third, fourth) = Scenario(line, AREA), italy.parts(seed=11, count=4)
-    late, in_time = first[:LATE], first[LATE:]
-    scenario.post(in_time)
-    with posting(scenario, second):
-        for version, threshold in enumerate((0.9, 0.3, 0.7), 2):
-            line.set_threshold(replace(CHANGED, version=version, threshold=threshold))
-    with posting(scenario, third):
-        line.system.kill("fusion")
-    scenario.wait_until_dealt_with()  # else fusion may know version 5 before it reads what version 4 has to judge
-    line.set_threshold(replace(CHANGED, version=5, threshold=0.5))
-    scenario.post([*fourth[: len(fourth) // 2], *late, *fourth[len(fourth) // 2 :]])
-    scenario.wait_until_dealt_with()
-    rows = "coincide_archive_rows_total"
-    posted = len(scenario.accepted)
-    assert wait_until(lambda: (metric(line.system.layout.url("archive"), rows) or 0) >= posted, 60)
-    return scenario.accepted
+@pytest.fixture
+def past(posted: Hour) -> Past:
+    return Past(posted.line, posted.begun_us, posted.past.accepted)
 
 
 @pytest.mark.parametrize("query", [italy.OWN_S.query, CHANGED.query])
 def test_as_live_is_the_live_records_id_by_id(past: Past, query: str) -> None:
-    live = {match["id"]: match for match in past.line.matches(query, AREA)}
+    live = {match["id"]: match for match in past.line.pages("/v1/matches", {"query": query})}
     said = past.run(query, as_live=True)
     assert past.compared(said["run"]) == {"added": 0, "gone": 0, "changed": 0, "same": len(live), "older": 0}
     again = past.matches_of(said["run"])
@@ -151,9 +108,8 @@ def test_complete_has_what_was_late_too_and_its_curve_says_how_many_there_are(pa
 def test_complete_is_the_librarys_join_of_the_hour_id_by_id(past: Past) -> None:
     times_us = [each.detected_at_us for each in past.accepted]
     said = past.run(italy.OWN_S.query, **{"from": min(times_us), "to": max(times_us) + 1})
-    found = sorted(
-        tuple(member["id"] for member in match["members"]) for match in past.matches_of(said["run"]).values()
-    )
+    of_area = [match for match in past.matches_of(said["run"]).values() if match["area"] == AREA]
+    found = sorted(tuple(member["id"] for member in match["members"]) for match in of_area)
     (p, p_ids), (s, s_ids) = past.of_phase("P"), past.of_phase("S")
     window = Window(lo_s=italy.OWN_S.lo_s, hi_s=italy.OWN_S.hi_s)
     pairs = timing_join(p, s, window, italy.OWN_S.threshold, sensors=italy.OWN_S.sensors)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance import italy
-from tests.acceptance.line import Line, Scenario, posting
+from tests.acceptance.hour import AFTER_RULE, NEAR_RULE, Hour
+from tests.acceptance.line import Line, Scenario
 from tests.integration.service_process import Event, LiveReader
 from tests.reference.episodes import SlowEpisodes
 from tests.reference.oracle import QueryVersion
@@ -18,33 +18,14 @@ pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
 Pick = tuple[str, str]  # sensor and detection id
 
-ROLES = dict.fromkeys(("a", "b", "c"), "p_many")
-NEAR_RULE = {"gap_s": 0.2, "by": [], "interval": "occurred"}
-AFTER_RULE = {"gap_s": 0.2, "by": ["a.sensor"], "interval": "hull"}
-NEAR_EDGE = {"window_s": 0.5, "threshold": 0.6}
-AFTER_EDGE = {"lo_s": 0, "hi_s": 0.5, "threshold": 0.6}
-QUERIES = {
-    "two-of-three": {"from": ROLES, "form": "clique", "within": [NEAR_EDGE], "at_least": 2, "coalesce": NEAR_RULE},
-    "in-a-row": {"from": ROLES, "form": "path", "within": [AFTER_EDGE], "coalesce": AFTER_RULE},
-}
 PAIR = (("a", "p_many"), ("b", "p_many"))
 NEAR = QueryVersion("near", 1, PAIR, -0.5, 0.5, 0.6)
 AFTER = QueryVersion("after", 1, PAIR, 0.0, 0.5, 0.6)
 
 
-@pytest.fixture(scope="module")
-def scenario(line: Line) -> Scenario:
-    for id_, document in QUERIES.items():
-        assert line.system.alerting.put(f"/v1/queries/{id_}", json=document).status_code == 201
-    scenario = Scenario(line, "many", streams="many")
-    picks = [pick for pick in italy.arrivals(seed=8) if pick.phase == "P"]
-    scenario.post(picks[: len(picks) // 2])
-    with posting(scenario, picks[len(picks) // 2 :]):
-        line.system.kill("fusion")
-        line.system.kill("alerting")
-    scenario.wait_until_dealt_with()
-    line.system.wait_ready()
-    return scenario
+@pytest.fixture
+def scenario(posted: Hour) -> Scenario:
+    return posted.many
 
 
 def pairs(scenario: Scenario, version: QueryVersion) -> dict[tuple[Pick, Pick], float]:

@@ -4,11 +4,12 @@ import time
 
 import pytest
 
-from deploy.local.machine import wait_until
 from tests.acceptance import italy
+from tests.acceptance.hour import Hour
 from tests.acceptance.line import Line, Scenario, posting
 from tests.integration.service_process import metric
 from tests.integration.topics import detections_of
+from tests.patience import until
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
@@ -28,16 +29,11 @@ def test_every_batch_is_posted_twice(line: Line) -> None:
     assert_as_by_definition(scenario)
 
 
-def test_fusion_and_then_kafka_are_killed_half_way(line: Line) -> None:
-    scenario = Scenario(line, "killed")
-    first, second, third = italy.parts(seed=3, count=3)
-    scenario.post(first)
-    for process, part in (("fusion", second), ("kafka", third)):
-        with posting(scenario, part):
-            line.system.kill(process)
-    assert_as_by_definition(scenario)
+def test_fusion_alerting_and_kafka_are_killed_half_way(posted: Hour) -> None:
+    assert_as_by_definition(posted.killed)
 
 
+@pytest.mark.night
 def test_the_broker_is_away_until_spark_gives_up(line: Line) -> None:
     """Meanwhile what needs no broker works, what needs it says so, and gateways are told to come back.
 
@@ -55,11 +51,11 @@ def test_the_broker_is_away_until_spark_gives_up(line: Line) -> None:
     with posting(scenario, second, gateways):
         line.system.stop_broker()
         back_at_s = time.monotonic() + AWAY_AT_LEAST_S
-        assert wait_until(lambda: any(answer.status == 503 for answer in gateways.answers), 60)
+        until(lambda: any(answer.status == 503 for answer in gateways.answers))
         assert_says_that_kafka_is_away(line)
         now = line.matches(italy.NEIGHBOURS.query, "broker-away")
         assert {match["id"] for match in before} <= {match["id"] for match in now}
-        assert wait_until(lambda: query_restarts(line) > restarts, GIVES_UP_WITHIN_S)
+        until(lambda: query_restarts(line) > restarts)
         assert not line.system.is_ready("fusion")
         time.sleep(max(0.0, back_at_s - time.monotonic()))
         line.system.start_broker()
@@ -83,7 +79,7 @@ def assert_says_that_kafka_is_away(line: Line) -> None:
     system = line.system
     services = (system.ingest, system.alerting)
     assert [service.get("/livez").status_code for service in services] == [200, 200]
-    assert wait_until(lambda: all(service.get("/readyz").status_code == 503 for service in services), timeout_s=30)
+    until(lambda: all(service.get("/readyz").status_code == 503 for service in services))
     changed = system.alerting.put("/v1/queries/never", json=italy.document(italy.OWN_S))
     assert changed.status_code == 503
     assert changed.headers["content-type"] == "application/problem+json"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from deploy.local.machine import wait_until
 from tests.acceptance import italy
-from tests.acceptance.line import DEALT_WITH_WITHIN_S, Line, Scenario
+from tests.acceptance.line import Line, Scenario
+from tests.patience import until
 from tests.reference.oracle import QueryVersion
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
@@ -75,7 +75,7 @@ def test_an_acknowledged_change_is_never_applied_after_a_later_post(line: Line) 
         change = line.put if version == 1 else line.set_threshold
         change(QueryVersion("order", version, italy.BELL.roles, -1.0, 1.0, 0.5 + version / 100))
         line.gateways().post(italy.bells("order", 1_476_403_200_000_000 + version * 10_000_000, str(version)))
-    assert wait_until(lambda: len(line.matches("order", "order")) >= count, DEALT_WITH_WITHIN_S)
+    until(lambda: len(line.matches("order", "order")) >= count)
     matches = line.matches("order", "order")
     versions = {int(match["members"][0]["id"].split()[0]): match["query_version"] for match in matches}
     assert versions.keys() == set(range(1, count + 1))

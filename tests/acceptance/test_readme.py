@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from deploy.local.demo import applied_query, post_all, wait_for_episode, wait_for_matches, wait_in_patience
+from deploy.local.demo import applied_query, wait_for_episode
 from deploy.local.machine import ROOT
-from deploy.local.sn1987a import ANY_TWO, TWO_OF_THREE, expected_matches
+from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
+from tests.patience import until
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: The shell blocks that talk to the system, in the order in which they stand there.
@@ -27,15 +28,13 @@ def run(curl: str, system: System) -> str:
 
 
 @pytest.fixture(scope="module")
-def answers(system: System) -> Iterator[list[str]]:
+def answers(system: System, neutrinos: object) -> Iterator[list[str]]:
     """The answers of the README's curls, on the demo's data."""
-    post_all(system)
-    wait_for_matches(system, ANY_TWO, expected_matches(applied_query(system, ANY_TWO)))
     wait_for_episode(system, TWO_OF_THREE, 440)
     applied_query(system, "bang")
     post, matches, *others = CURLS
     posted = run(post, system)
-    assert wait_in_patience(system, lambda: bool(json.loads(run(matches, system))["items"])) is None
+    until(lambda: bool(json.loads(run(matches, system))["items"]))
     yield [posted, *(run(curl, system) for curl in (matches, *others))]
     system.alerting.delete("/v1/queries/two-mics", headers={"If-Match": "*"})
 

@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from deploy.local.machine import free_ports
 from tests.browser import find_browser
 from tests.console.line import Line, running_line
-from tests.integration.service_process import ServiceProcess, run_module, until
+from tests.integration.service_process import ServiceProcess, run_module
+from tests.patience import until
 
 SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")
 WAIT_MS = 30_000  # whatever a page waits for comes at last, however busy the machine is

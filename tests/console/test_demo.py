@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 from deploy.local.demo import show_1987
 from deploy.local.system import HARBOUR, System
 from tests.console.conftest import shoot, until_chart
-from tests.integration.service_process import until
 from tests.integration.topics import records_of
 from tests.integration.webhook_sink import SECRET, running_sink
+from tests.patience import until
 
 pytestmark = pytest.mark.jvm
 OpenPage = Callable[..., Page]

@@ -1,46 +1,22 @@
 """The console of the demo with its archive, with Kafka and Spark: what a threshold would give, and what was found."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from deploy.local.demo import applied_query, post_all, wait_for_matches
-from deploy.local.layout import Layout
-from deploy.local.machine import wait_until
-from deploy.local.sn1987a import TWO_OF_THREE, expected_matches, posts
+from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
 from tests.console.conftest import shoot
-from tests.integration.service_process import metric
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
 OpenPage = Callable[..., Page]
 FROM, TO = "1987-02-23T07:30:00Z", "1987-02-23T07:40:00Z"
 
 
-@pytest.fixture(scope="module")
-def remembering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A system with an archive, on which the detections of 1987 were posted and matched."""
-    folder = tmp_path_factory.mktemp("remembering")
-    own = {"COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"', "COINCIDE_ARCHIVE_INTERVAL_S": "1"}
-    system = System(Layout.isolated(folder / "running", own))
-    try:
-        system.up()
-        query = applied_query(system, TWO_OF_THREE)
-        post_all(system)
-        wait_for_matches(system, TWO_OF_THREE, expected_matches(query))
-        posted = sum(len(body.splitlines()) for body in posts().values())
-        assert wait_until(
-            lambda: (metric(system.layout.url("archive"), "coincide_archive_rows_total") or 0) >= posted, 60
-        )
-        yield system
-    finally:
-        system.down()
-
-
-def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, remembering: System) -> None:
-    page = open_page(f"/queries?query={TWO_OF_THREE}", url=remembering.layout.url("console"))
+def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, system: System, neutrinos: object) -> None:
+    page = open_page(f"/queries?query={TWO_OF_THREE}", url=system.layout.url("console"))
     card = page.get_by_label("Threshold").first
     card.get_by_label("Over").select_option("other")
     card.get_by_label("From (RFC 3339)").fill(FROM)
@@ -49,7 +25,7 @@ def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, remembering
     slider = card.locator("input[type=range]")
     expect(slider).to_be_visible(timeout=60_000)
     asked: dict[str, str | float] = {"from": FROM, "to": TO, "min_threshold": 0.02}
-    run = remembering.alerting.get(f"/v1/queries/{TWO_OF_THREE}/what-if", params=asked).json()
+    run = system.alerting.get(f"/v1/queries/{TWO_OF_THREE}/what-if", params=asked).json()
     assert run["state"] == "done"  # the very run that the page asked for
     counts = {each["threshold"]: each["matches"] for each in run["curve"]}
     higher = counts[min(each for each in counts if each >= 0.1)]
@@ -62,8 +38,8 @@ def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, remembering
     shoot(page, "demo-slider")
 
 
-def test_a_run_over_1987_found_what_was_live(open_page: OpenPage, remembering: System) -> None:
-    page = open_page("/history", url=remembering.layout.url("console"))
+def test_a_run_over_1987_found_what_was_live(open_page: OpenPage, system: System, neutrinos: object) -> None:
+    page = open_page("/history", url=system.layout.url("console"))
     form = page.get_by_label("Ask for a run")
     form.evaluate("(form) => { form.open = true; }")
     form.get_by_label("Query").select_option(TWO_OF_THREE)

@@ -14,7 +14,8 @@ from tests.console.everybody import faults_of
 from tests.console.line import running_line
 from tests.console.past import running_past
 from tests.console.watched_line import WatchedLine, watched_line
-from tests.integration.service_process import ServiceProcess, until
+from tests.integration.service_process import ServiceProcess
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

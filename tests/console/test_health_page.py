@@ -10,7 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import running_console, shoot
 from tests.console.watched_line import WatchedLine, watched_line
-from tests.integration.service_process import ServiceProcess, until
+from tests.integration.service_process import ServiceProcess
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

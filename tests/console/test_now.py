@@ -15,7 +15,7 @@ from deploy.local.sn1987a import posts
 from services.ingest.registry.sensors import Sensor
 from tests.console.conftest import painted, shoot, until_chart
 from tests.console.line import Line
-from tests.integration.service_process import until
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

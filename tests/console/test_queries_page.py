@@ -15,7 +15,7 @@ from tests.console.conftest import opened_anew, running_console, shoot
 from tests.console.line import Line, running_line
 from tests.console.past import running_past
 from tests.console.test_now import bang
-from tests.integration.service_process import until
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

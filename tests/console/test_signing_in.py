@@ -12,7 +12,8 @@ from playwright.sync_api import Page, expect
 from tests.console.conftest import running_console, shoot
 from tests.console.line import Line, running_line
 from tests.console.past import running_past
-from tests.integration.service_process import ServiceProcess, until
+from tests.integration.service_process import ServiceProcess
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

@@ -16,8 +16,8 @@ from services.alerting.store.alert_rows import ChangedAlert, store_alerts
 from tests.console.conftest import running_console, shoot
 from tests.console.line import Line, running_line
 from tests.console.test_now import bang
-from tests.integration.service_process import until
 from tests.integration.webhook_sink import SECRET, running_sink
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

@@ -24,7 +24,8 @@ from services.console.pages.shown_range import ShownRange
 from tests.console.conftest import running_console
 from tests.console.past import running_past
 from tests.console.watched_line import WatchedLine, watched_line
-from tests.integration.service_process import ServiceProcess, until
+from tests.integration.service_process import ServiceProcess
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]

@@ -11,8 +11,8 @@ from services.alerting.receivers.connections import DeliveryError, Poster
 from services.alerting.receivers.receiver import WebhookWay
 from services.alerting.receivers.webhook import WebhookSender
 from services.alerting.store.delivery_rows import Waiting
-from tests.integration.service_process import until
 from tests.integration.webhook_sink import SECRET
+from tests.patience import until
 from tests.services.alerting.alerts.test_lifecycle import found, played
 
 PROGRAM = ROOT / "docs/how-to/webhook_receiver.py"

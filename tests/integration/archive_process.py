@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from deploy.local.machine import free_ports, wait_until
+from deploy.local.machine import free_ports
 from spark_jobs.archiving.folders import Archive, counting_files
 from spark_jobs.archiving.frame_rows import ROW_SCHEMA
 from tests.integration.fusion_process import end
 from tests.integration.service_process import ServiceProcess, run_module
+from tests.patience import BUDGET_S, until
 
 
 class ArchiveProcess(ServiceProcess):
@@ -42,8 +43,8 @@ class ArchiveProcess(ServiceProcess):
     def start(self) -> None:
         self.process = run_module("spark_jobs.archive", self.log, "archive", self._settings, JAVA_HOME=self._home)
 
-    def until(self, condition: Callable[[], bool], timeout_s: float = 90, every_s: float = 0.2) -> None:
-        assert wait_until(condition, timeout_s, every_s=every_s), self.tail()
+    def until(self, condition: Callable[[], bool], every_s: float = 0.2) -> None:
+        until(condition, 2 * BUDGET_S, every_s=every_s, tell=self.tail)
 
     def tail(self, lines: int = 40) -> str:
         return "\n".join(self.log.read_text().splitlines()[-lines:])

@@ -11,14 +11,15 @@ from coincide import Histogram
 from deploy.local.class_archives import class_archives
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from deploy.local.machine import free_ports, wait_until
+from deploy.local.machine import free_ports
 from spark_jobs.job.restarts import HALTED
 from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.service_process import ServiceProcess, metric, run_module
 from tests.integration.topics import create_declared_topics, read_all, send
+from tests.patience import BUDGET_S, until
 from tests.spark_jobs.inputs import Row, frame, put
 
-READY_TIMEOUT_S = 240.0
+READY_BUDGET_S = 240.0
 TEMPLATE = Histogram.uniform(-1, 1)
 START_S = 1_700_000_000
 QUERY = {
@@ -59,12 +60,15 @@ class FusionProcess(ServiceProcess):
 
     def start_and_wait(self, *arguments: str) -> None:
         self.start(*arguments)
-        self.until(lambda: self.is_ready() or not self.is_running(), READY_TIMEOUT_S)
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        self.until(lambda: self.is_ready() or not self.is_running(), READY_BUDGET_S)
         assert self.is_ready(), self.tail()
 
-    def until(self, condition: Callable[[], bool], timeout_s: float = 60) -> None:
-        """Poll `condition`; fails with the end of the log when it does not hold within `timeout_s`."""
-        assert wait_until(condition, timeout_s, every_s=0.5), self.tail()
+    def until(self, condition: Callable[[], bool], budget_s: float = BUDGET_S) -> None:
+        """Poll `condition`; fails with the end of the log where waiting is in vain."""
+        until(condition, budget_s, every_s=0.3, tell=self.tail)
 
     def is_running(self) -> bool:
         return self.process.poll() is None
@@ -80,7 +84,7 @@ class FusionProcess(ServiceProcess):
             said[0] = self.call("GET", "/readyz").text.strip() if self.status_of("/readyz") else ""
             return said[0].startswith(HALTED)
 
-        self.until(is_halted, READY_TIMEOUT_S)
+        self.until(is_halted, READY_BUDGET_S)
         assert self.status_of("/readyz") == 503
         assert self.status_of("/livez") == 200
         assert str(self.folder) not in said[0]

@@ -14,10 +14,12 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import httpx
 import psutil
 
-from deploy.local.machine import ROOT, free_ports, wait_until
+from deploy.local.machine import ROOT, free_ports
+from tests.patience import until
 
 DEADLINE_S = 30.0
 LIVE_DEADLINE_S = 60.0
+OUTBOX = "coincide_alerting_outbox_deliveries{"
 
 
 @dataclass
@@ -40,8 +42,12 @@ class ServiceProcess:
         except httpx.TransportError:
             return 0
 
-    def wait_for(self, path: str, status: int, timeout_s: float = DEADLINE_S) -> None:
-        until(lambda: self.status_of(path) == status, timeout_s)
+    def wait_for(self, path: str, status: int) -> None:
+        def is_told() -> bool:
+            assert self.process.poll() is None, f"it ended with {self.process.returncode}: its log says why"
+            return self.status_of(path) == status
+
+        until(is_told)
 
     def terminate(self) -> None:
         self.process.terminate()
@@ -73,6 +79,12 @@ class AlertingProcess(ServiceProcess):
         """Return every item of a list, oldest stored first, read page by page."""
         return pages_of(lambda cursor: self.get(path, **parameters, **cursor))[::-1]
 
+    def deliveries_waiting(self) -> int:
+        """Return how many deliveries are not written down as done, so that the next alerting would try them again."""
+        lines = self.call("GET", "/metrics").text.splitlines()
+        told = [float(each.rpartition(" ")[2]) for each in lines if each.startswith(OUTBOX)]
+        return int(sum(told)) if told else -1
+
 
 def metric(url: str, sample: str, headers: Mapping[str, str] | None = None) -> float | None:
     """Return the value of one line of /metrics, e.g. ``coincide_fusion_late_total``; None where nobody says it."""
@@ -95,11 +107,6 @@ def pages_of(get: Callable[[dict[str, str]], Any]) -> list[dict[str, Any]]:
         page = get({"cursor": page["next_cursor"]})
         items += page["items"]
     return items
-
-
-def until(condition: Callable[[], bool], timeout_s: float = DEADLINE_S) -> None:
-    """Poll `condition`; fails when it does not hold within `timeout_s`."""
-    assert wait_until(condition, timeout_s, every_s=0.05), f"waited {timeout_s} s in vain"
 
 
 @contextmanager

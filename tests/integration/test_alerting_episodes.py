@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from deploy.local.broker import Broker
-from services.alerting.kafka.records import STATES
-from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting, until
-from tests.integration.topics import send, topics_of_alerting
+from services.alerting.kafka.records import STATES, Topics
+from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting
+from tests.integration.topics import OwnTopics
+from tests.patience import until
 from tests.services.alerting.records import change_record, episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = topics_of_alerting()
-QUERY = "long"  # this test's own: other tests write to the topics, too
+TOPICS = Topics()
+QUERY = "long"
 EPISODES = 20
 MATCHES = [f"m-long-{n}" for n in range(10)]
 CHANGES = 600
@@ -25,16 +26,16 @@ Record = dict[str, Any]
 
 
 def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_path: Path) -> None:
-    records = _history(random.Random(6))
+    records, topics = _history(random.Random(6)), OwnTopics.create(kafka, "episodes.")
     history = {id_: _revisions(records, id_) for id_ in {record["id"] for record in records}}
     expected = {id_: revisions[-1] for id_, revisions in history.items()}
     live = {id_: record for id_, record in expected.items() if "retracted" not in record}
     reader = LiveReader(f"kind=all&query={QUERY}")
     half = len(records) // 2
-    send(kafka.bootstrap, TOPICS.queries, [(QUERY.encode(), change_record(QUERY, 1).value)])
-    first = threading.Thread(target=_write, args=(kafka.bootstrap, records[:half], MATCHES[:5]))
-    second = threading.Thread(target=_write, args=(kafka.bootstrap, records[half:], MATCHES[5:]))
-    with running_alerting(kafka.bootstrap, tmp_path) as alerting:
+    topics.send(TOPICS.queries, [(QUERY.encode(), change_record(QUERY, 1).value)])
+    first = threading.Thread(target=_write, args=(topics, records[:half], MATCHES[:5]))
+    second = threading.Thread(target=_write, args=(topics, records[half:], MATCHES[5:]))
+    with running_alerting(topics.bootstrap, tmp_path, **topics.settings) as alerting:
         alerting.wait_for(f"/v1/queries/{QUERY}", 200)
         reader.read(alerting.url, until=lambda _: True)
         first.start()
@@ -42,7 +43,7 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
         alerting.kill()
     first.join()
     second.start()
-    with running_alerting(kafka.bootstrap, tmp_path) as alerting:
+    with running_alerting(topics.bootstrap, tmp_path, **topics.settings) as alerting:
         alerting.wait_for("/readyz", 200)
         reader.read(alerting.url, until=lambda events: _shown(events) == (live, MATCHES))
         second.join()
@@ -52,7 +53,9 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
     for file in tmp_path.glob("alerting.sqlite3*"):
         file.unlink()
     read = len(reader.events)
-    with running_alerting(kafka.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
+    with running_alerting(
+        topics.bootstrap, tmp_path, **topics.settings
+    ) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
         reader.read(alerting.url, until=lambda events: _shown(events[read:]) == (live, MATCHES))
         until(lambda: _current(alerting) == expected)
@@ -75,13 +78,13 @@ def _history(chance: random.Random) -> list[Record]:
     return records
 
 
-def _write(bootstrap: str, records: list[Record], matches: list[str]) -> None:
+def _write(topics: OwnTopics, records: list[Record], matches: list[str]) -> None:
     """Write the episodes, some at a time, and a match after each time."""
     some = -(-len(records) // len(matches))
     for number, id_ in enumerate(matches):
         written = records[number * some : (number + 1) * some]
-        send(bootstrap, TOPICS.episodes, [(record["area"].encode(), record) for record in written])
-        send(bootstrap, TOPICS.matches, [(b"bay", match(id_, query=QUERY))])
+        topics.send(TOPICS.episodes, [(record["area"].encode(), record) for record in written])
+        topics.send(TOPICS.matches, [(b"bay", match(id_, query=QUERY))])
 
 
 def _revisions(records: list[Record], id_: str) -> list[Record]:

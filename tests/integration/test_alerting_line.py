@@ -1,7 +1,5 @@
 """Alerting on a real Kafka: nothing lost, nothing twice, whatever is killed."""
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +9,24 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.harbour import BANG
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
-from tests.integration.service_process import AlertingProcess, metric, running_alerting, until
-from tests.integration.topics import expire, running_broker, send, topics_of_alerting
+from tests.integration.service_process import AlertingProcess, metric, running_alerting
+from tests.integration.topics import OwnTopics
+from tests.patience import until
 from tests.services.alerting.records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = topics_of_alerting()
+TOPICS = Topics()
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker of this module's own: the topics that alerting rebuilds its database from must hold nothing else."""
-    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
-        yield broker
+def topics(kafka: Broker) -> OwnTopics:
+    """This module's own: those that alerting rebuilds its database from must hold nothing else."""
+    return OwnTopics.create(kafka, "life.")
 
 
-def write(broker: Broker, topic: str, *values: Any) -> None:
-    send(broker.bootstrap, topic, [(b"bay", value) for value in values])
+def write(topics: OwnTopics, topic: str, *values: Any) -> None:
+    topics.send(topic, [(b"bay", value) for value in values])
 
 
 def match_ids(alerting: AlertingProcess) -> list[str]:
@@ -40,16 +38,16 @@ def set_threshold(alerting: AlertingProcess, id_: str, threshold: float, etag: s
     return alerting.call("PATCH", f"/v1/queries/{id_}/threshold", json={"threshold": threshold}, headers=headers)
 
 
-def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
+def test_the_life_of_alerting(topics: OwnTopics, tmp_path: Path) -> None:
     """One story, because every start of a process takes seconds."""
     written = [f"m-{n}" for n in range(50)]
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+    with running_alerting(topics.bootstrap, tmp_path, **topics.settings) as alerting:
         alerting.wait_for("/readyz", 200)
         seeded = alerting.get("/v1/queries")["items"]
         assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in (BANG, *QUERIES)]
 
-        write(broker, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
-        write(broker, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
+        write(topics, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
+        write(topics, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
         until(lambda: match_ids(alerting) == sorted(written))
         until(lambda: len(alerting.get("/v1/dead-letters")["items"]) == 2)
 
@@ -60,16 +58,20 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
         alerting.kill()
 
     # One that supersedes a match of before the kill, and one that is still to come.
-    write(broker, TOPICS.matches, match("m-50", supersedes=["m-0", "m-51"]), match("m-51"))
+    write(topics, TOPICS.matches, match("m-50", supersedes=["m-0", "m-51"]), match("m-51"))
     written = [*written[1:], "m-50"]
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:  # what came meanwhile is read, and nothing twice
+    with running_alerting(
+        topics.bootstrap, tmp_path, **topics.settings
+    ) as alerting:  # what came meanwhile is read, and nothing twice
         alerting.wait_for("/readyz", 200)
         until(lambda: match_ids(alerting) == sorted(written))
         assert alerting.stop() == 0
 
     for file in tmp_path.glob("alerting.sqlite3*"):
         file.unlink()
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
+    with running_alerting(
+        topics.bootstrap, tmp_path, **topics.settings
+    ) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
         assert metric(alerting.url, "coincide_alerting_database_lost_timestamp_seconds")
         queries = {each["id"]: each for each in alerting.get("/v1/queries")["items"]}
@@ -82,47 +84,18 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
         assert recreated.json()["version"] == 3
 
 
-def test_matches_that_kafka_deleted_before_they_were_stored_are_counted(broker: Broker, tmp_path: Path) -> None:
-    counted = f'coincide_alerting_records_expired_total{{topic="{TOPICS.matches}"}}'
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+def test_matches_that_kafka_deleted_before_they_were_stored_are_counted(topics: OwnTopics, tmp_path: Path) -> None:
+    counted = f'coincide_alerting_records_expired_total{{topic="{topics.prefix}{TOPICS.matches}"}}'
+    with running_alerting(topics.bootstrap, tmp_path, **topics.settings) as alerting:
         alerting.wait_for("/readyz", 200)
-        write(broker, TOPICS.matches, match("stored"))
+        write(topics, TOPICS.matches, match("stored"))
         until(lambda: "stored" in match_ids(alerting))
         assert alerting.stop() == 0
-    write(broker, TOPICS.matches, match("gone-1"), match("gone-2"))
-    expire(broker.bootstrap, TOPICS.matches)
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+    write(topics, TOPICS.matches, match("gone-1"), match("gone-2"))
+    topics.expire(TOPICS.matches)
+    with running_alerting(topics.bootstrap, tmp_path, **topics.settings) as alerting:
         alerting.wait_for("/readyz", 200)
         until(lambda: metric(alerting.url, counted) == 2)
-        write(broker, TOPICS.matches, match("stored too"))
+        write(topics, TOPICS.matches, match("stored too"))
         until(lambda: "stored too" in match_ids(alerting))
         assert metric(alerting.url, counted) == 2
-
-
-def test_a_broker_that_hangs_or_goes_away_is_waited_for(broker: Broker, tmp_path: Path) -> None:
-    settings = {"kafka_timeout_s": 2, "kafka_silence_s": 3}
-    with running_alerting(broker.bootstrap, tmp_path, **settings) as alerting:
-        alerting.wait_for("/readyz", 200)
-        before = alerting.call("PUT", "/v1/queries/steady", json=query("steady")).json()["version"]
-
-        broker.suspend()
-        began_s = time.monotonic()
-        assert set_threshold(alerting, "steady", 0.11, f'"{before}"').status_code == 503
-        assert time.monotonic() - began_s < 15
-        alerting.wait_for("/readyz", 503)
-        assert alerting.status_of("/livez") == 200
-        broker.resume()
-        alerting.wait_for("/readyz", 200)
-
-        broker.kill()
-        alerting.wait_for("/readyz", 503)
-        broker.start()
-        alerting.wait_for("/readyz", 200, 60)
-        write(broker, TOPICS.matches, match("m-after"))
-        until(lambda: alerting.status_of("/v1/matches/m-after") == 200)
-        now = alerting.get("/v1/queries/steady")["version"]
-        changed = set_threshold(alerting, "steady", 0.22, f'"{now}"')
-        assert changed.status_code == 200
-        versions = [item["version"] for item in alerting.get("/v1/queries/steady/versions")["items"]]
-        assert len(set(versions)) == len(versions)
-        assert versions[0] == changed.json()["version"] > before + 1  # the one given up is not given again

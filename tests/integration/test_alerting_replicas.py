@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
-from tests.integration.service_process import AlertingProcess, LiveReader, metric, running_alerting, until
-from tests.integration.topics import running_broker, send, topics_of_alerting
+from tests.integration.service_process import AlertingProcess, LiveReader, metric, running_alerting
+from tests.integration.topics import OwnTopics
+from tests.patience import until
 from tests.postgresql import running_server
 from tests.services.alerting.records import match, query
 
 pytestmark = pytest.mark.jvm
 
-TOPICS = topics_of_alerting()
+TOPICS = Topics()
 TAKEN_OVER_WITHIN_S = 60.0  # usually 1 s after a kill, and 6 s after a suspension; a busy machine takes longer
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
-        yield broker
+def topics(kafka: Broker) -> OwnTopics:
+    return OwnTopics.create(kafka, "replicas.")
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +37,11 @@ Start = Callable[[], AlertingProcess]
 
 
 @pytest.fixture
-def start(broker: Broker, database_url: str, tmp_path: Path) -> Iterator[Start]:
+def start(topics: OwnTopics, database_url: str, tmp_path: Path) -> Iterator[Start]:
     with ExitStack() as running:
 
         def start() -> AlertingProcess:
-            process = running_alerting(broker.bootstrap, tmp_path, database_url=database_url)
+            process = running_alerting(topics.bootstrap, tmp_path, database_url=database_url, **topics.settings)
             alerting = running.enter_context(process)
             alerting.wait_for("/readyz", 200)
             return alerting
@@ -52,14 +52,14 @@ def start(broker: Broker, database_url: str, tmp_path: Path) -> Iterator[Start]:
 class Matches:
     """Writes matches, and asks everybody whether they have exactly these, each once and in this order."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, topics: OwnTopics) -> None:
+        self._topics = topics
         self.ids: list[str] = []
         self.reader = LiveReader("kind=matches", last_event_id="0")
 
     def write(self, count: int) -> None:
         new = [f"m-{len(self.ids) + n}" for n in range(count)]
-        send(self._broker.bootstrap, TOPICS.matches, [(b"bay", match(id_)) for id_ in new])
+        self._topics.send(TOPICS.matches, [(b"bay", match(id_)) for id_ in new])
         self.ids += new
 
     def are_served_by(self, *processes: AlertingProcess) -> None:
@@ -78,21 +78,21 @@ def writes(alerting: AlertingProcess) -> float:
 
 
 def inserted(alerting: AlertingProcess) -> float:
-    return metric(alerting.url, f'coincide_alerting_records_inserted_total{{topic="{TOPICS.matches}"}}') or 0.0
+    return metric(alerting.url, 'coincide_alerting_records_inserted_total{topic="replicas.matches"}') or 0.0
 
 
-def test_either_serves_and_takes_over_from_the_other(broker: Broker, start: Start) -> None:
+def test_either_serves_and_takes_over_from_the_other(topics: OwnTopics, start: Start) -> None:
     """One story, because every start of a process takes seconds."""
     first, second = start(), start()
     assert (first.get("/readyz")["writes"], second.get("/readyz")["writes"]) == (True, False)
-    matches = Matches(broker)
+    matches = Matches(topics)
     matches.write(20)
     matches.are_served_by(second, first)
     _change_through(second, shown_by=first)
 
     os.kill(first.process.pid, signal.SIGKILL)
     matches.write(20)
-    second.wait_for(f"/v1/matches/{matches.ids[-1]}", 200, TAKEN_OVER_WITHIN_S)
+    second.wait_for(f"/v1/matches/{matches.ids[-1]}", 200)
     matches.are_served_by(second)
     first = start()
     assert (writes(first), writes(second)) == (0, 1)
@@ -100,7 +100,7 @@ def test_either_serves_and_takes_over_from_the_other(broker: Broker, start: Star
     stored = inserted(second)
     second.process.suspend()
     matches.write(20)
-    first.wait_for(f"/v1/matches/{matches.ids[-1]}", 200, TAKEN_OVER_WITHIN_S)
+    first.wait_for(f"/v1/matches/{matches.ids[-1]}", 200)
     second.process.resume()
     until(lambda: writes(second) == 0)
     matches.write(20)

@@ -118,7 +118,7 @@ def test_from_what_the_archive_job_wrote_it_learns_what_it_learns_from_the_log(f
         for at in range(0, len(log), 210):  # batches of their own, which are merged in the end
             some = log[at : at + 210]
             send(kafka.bootstrap, f"{prefix}detections", [(b"bay", frame(some))])
-            job.until(partial(has_rows, job, at + len(some)), timeout_s=240)
+            job.until(partial(has_rows, job, at + len(some)))
         assert job.stop() == 0
     (folder / "no-models.ndjson").write_text("".join(json.dumps(row) + "\n" for row in log), encoding="utf-8")
     for source, out in ((job.path, "archived.yaml"), (folder / "no-models.ndjson", "logged.yaml")):

@@ -27,9 +27,9 @@ from tests.integration.service_process import (
     metric,
     running_alerting,
     running_ingest,
-    until,
 )
 from tests.integration.test_access import bearer, run_command
+from tests.patience import until
 from tests.services.ingest.building import SENSORS
 
 pytestmark = pytest.mark.jvm

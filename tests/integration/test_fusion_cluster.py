@@ -12,15 +12,16 @@ import httpx
 import pytest
 
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, wait_until
+from deploy.local.machine import ROOT
 from deploy.local.system import System
 from tests.integration.topics import read_all
+from tests.patience import until
 from tests.reference.spark_cluster import Cluster, executors, running_cluster, runs_python
 from trials.chaos.balance import QUIET_S, balance
 from trials.chaos.load import Load, prepare
 from trials.chaos.probe import Probe
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(1200)]
 
 SHARDS = 4
 CORES = 2  # of each worker
@@ -83,7 +84,7 @@ def new_key(system: System, scope: str) -> dict[str, str]:
 def show(client: httpx.Client, key: dict[str, str], path: str) -> None:
     """Have ``client`` show the key from now on; return when it is known."""
     client.headers.update(key)
-    assert wait_until(lambda: client.get(path).status_code == 200, 30)
+    until(lambda: client.get(path).status_code == 200)
 
 
 def wait_for_shards(cluster: Cluster) -> None:
@@ -93,7 +94,7 @@ def wait_for_shards(cluster: Cluster) -> None:
     def at_work() -> list[list[bool]]:
         return [[runs_python(executor) for executor in executors(worker)] for worker in cluster.workers]
 
-    assert wait_until(lambda: at_work() == wanted, MOVED_WITHIN_S), at_work()
+    until(lambda: at_work() == wanted, tell=at_work)
 
 
 def wait_for_a_match(probe: Probe, what: str) -> None:

@@ -14,7 +14,7 @@ from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic,
 from tests.integration.topics import create_declared_topics, expire
 from tests.spark_jobs.inputs import record
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(900)]
 
 IMPATIENT = {"kafka_timeout_s": 3.0, "restart_delay_s": 0.5, "restart_delay_max_s": 2.0}
 
@@ -31,7 +31,7 @@ def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fus
 
 def until_matched(job: FusionProcess, count: int) -> None:
     """Wait for the matches of the first ``count`` detections."""
-    job.until(lambda: {f"seismic-{number}" for number in range(count)} <= set(job.matched()), 120)
+    job.until(lambda: {f"seismic-{number}" for number in range(count)} <= set(job.matched()))
 
 
 def delete(job: FusionProcess, topic: str) -> None:
@@ -67,7 +67,7 @@ def test_a_checkpoint_that_is_deleted_while_it_works_waits_for_a_rebuild(job: Fu
     assert job.halted() == "the checkpoint was deleted while fusion used it: put it back, or rebuild"
     assert job.metric('coincide_fusion_halted{reason="checkpoint_lost"}') == 1
     ask_for_rebuild(job.checkpoint)
-    job.until(job.is_ready, 120)
+    job.until(job.is_ready)
 
 
 def test_where_a_topic_is_missing_it_goes_on_once_it_is_there(job: FusionProcess) -> None:
@@ -78,7 +78,7 @@ def test_where_a_topic_is_missing_it_goes_on_once_it_is_there(job: FusionProcess
     job.send("deferrals", [record(0, b"{}", "0")])
     expire(job.bootstrap, job.prefix + "deferrals")
     create_declared_topics(job.bootstrap, job.prefix)
-    job.until(lambda: {"seismic-15", "seismic-17"} <= set(job.matched()), 120)
+    job.until(lambda: {"seismic-15", "seismic-17"} <= set(job.matched()))
     job.until(job.is_ready)
 
 
@@ -98,9 +98,9 @@ def test_records_that_expired_unread_are_counted_and_wait_for_a_rebuild(job: Fus
     assert {letter["reason"] for letter in letters} == {"expired_unread"}
     assert all("of halts.detections, partition" in letter["detail"] for letter in letters)
     ask_for_rebuild(job.checkpoint)
-    job.until(job.is_ready, 120)
+    job.until(job.is_ready)
     job.send("detections", seismic(range(50, 52)) + acoustic(range(50, 52)))
-    job.until(lambda: {"seismic-50", "seismic-51"} <= set(job.matched()), 120)
+    job.until(lambda: {"seismic-50", "seismic-51"} <= set(job.matched()))
 
 
 def test_a_replaced_topic_waits_for_a_rebuild(job: FusionProcess) -> None:
@@ -111,9 +111,9 @@ def test_a_replaced_topic_waits_for_a_rebuild(job: FusionProcess) -> None:
     job.start()
     assert job.halted().startswith("the topic halts.detections was replaced (another one has its name)")
     ask_for_rebuild(job.checkpoint)
-    job.until(job.is_ready, 120)
+    job.until(job.is_ready)
     job.send("detections", seismic(range(60, 62)) + acoustic(range(60, 62)))
-    job.until(lambda: {"seismic-60", "seismic-61"} <= set(job.matched()), 120)
+    job.until(lambda: {"seismic-60", "seismic-61"} <= set(job.matched()))
     assert job.stop() == 0
 
 
@@ -125,7 +125,7 @@ def test_another_delay_is_rebuilt_without_anybody_where_that_is_allowed(job: Fus
     streams.write_text(yaml.safe_dump(declared))
     job.send("detections", seismic(range(62, 63)) + acoustic(range(62, 63)))
     job.start(streams_path=str(streams), auto_rebuild=True)
-    job.until(lambda: {"seismic-60", "seismic-61", "seismic-62"} <= set(job.matched()), 180)
+    job.until(lambda: {"seismic-60", "seismic-61", "seismic-62"} <= set(job.matched()))
     job.until(job.is_ready)
     said = job.tail(400)
     assert "halted: the state was made with stream 'acoustic' declared with max_delay_s" in said

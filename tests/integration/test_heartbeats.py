@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
+from deploy.local.broker import Broker
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.integration.service_process import running_ingest
-from tests.integration.topics import records_of, running_broker
+from tests.integration.topics import records_of
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 
@@ -25,13 +26,14 @@ START_US = 1_700_000_000_000_000
 SENSORS = {f"geo-{n}": Sensor(f"geo-{n}", f"area-{n}", {"seismic": Histogram.uniform(-2, 1)}) for n in range(8)}
 
 
+PREFIX = "silent."
+
+
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[FusionProcess]:
-    """The job on a broker of its own: ingest writes to topics that no other test may write to."""
-    with running_broker(tmp_path / "kafka") as broker:
-        seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
-        with fusion_job(broker.bootstrap, "coincide.", tmp_path, quiet_s=QUIET_S, shards=SHARDS) as job:
-            yield job
+def job(kafka: Broker, tmp_path: Path) -> Iterator[FusionProcess]:
+    with fusion_job(kafka.bootstrap, PREFIX, tmp_path, quiet_s=QUIET_S, shards=SHARDS) as job:
+        seed(kafka.bootstrap, SENSORS, prune=False, dry_run=False, prefix=PREFIX)
+        yield job
 
 
 def statuses(job: FusionProcess) -> dict[int, dict[str, Any]]:
@@ -59,14 +61,14 @@ def by_the_definition(records: list[Any]) -> dict[int, dict[str, int]]:
 
 
 def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(job: FusionProcess, tmp_path: Path) -> None:
-    with running_ingest(job.bootstrap, tmp_path, heartbeat_s=0.2) as ingest:
+    with running_ingest(job.bootstrap, tmp_path, heartbeat_s=0.2, topic_prefix=PREFIX) as ingest:
         ingest.wait_for("/readyz", 200)
         items = [{"sensor": sensor, "detected_at": START_US} for sensor in SENSORS]
         assert ingest.post(items).status_code == 202  # one into each area, and from then on nothing
         job.start_and_wait()
-        job.until(lambda: has_been_moved(job), 120)
+        job.until(lambda: has_been_moved(job))
         assert ingest.stop() == 0
-    records = records_of(job.bootstrap, "coincide.detections")
+    records = records_of(job.bootstrap, PREFIX + "detections")
     heartbeats = [record for record in records if record.value.get("heartbeat")]
     assert {record.partition for record in heartbeats} == set(range(8))
     assert {record.key for record in heartbeats} == {None}

@@ -77,7 +77,7 @@ class Past:
             self.late = late
             return accepted + late == self.posted
 
-        self.fusion.until(is_taken, 120)
+        self.fusion.until(is_taken)
 
     def send_version(self, version: int, threshold: float, *, paused: bool = False) -> None:
         within = [{**QUERY["within"][0], "threshold": threshold}]  # type: ignore[index]
@@ -89,7 +89,7 @@ class Past:
         """Change the query, and return when that is in force."""
         self.send_version(version, threshold, paused=paused)
         name = 'coincide_fusion_query_version{query="intruder"}'
-        self.fusion.until(lambda: self.fusion.metric(name) == version, 120)
+        self.fusion.until(lambda: self.fusion.metric(name) == version)
 
     def send_delay(self, version: int, delay_s: float) -> None:
         record = declaration(0, "acoustic", delay_s, 60, version)
@@ -144,7 +144,7 @@ def past(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         past.post(8)
         fusion.stop()
         archive.start()
-        archive.until(lambda: len(archive.rows()) >= past.posted, 120)
+        archive.until(lambda: len(archive.rows()) >= past.posted)
         archive.stop()
         yield past
 

@@ -12,8 +12,9 @@ from coincide import Histogram
 from deploy.local.broker import Broker
 from services.ingest.registry.seed import main, present_sensors, seed
 from services.ingest.registry.sensors import Sensor
-from tests.integration.service_process import IngestProcess, running_ingest, until
+from tests.integration.service_process import IngestProcess, running_ingest
 from tests.integration.topics import read_all, records_of
+from tests.patience import until
 from tests.reference.frames import rows_of
 
 pytestmark = pytest.mark.jvm

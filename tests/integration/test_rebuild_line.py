@@ -23,7 +23,7 @@ from tests.integration.service_process import (
 )
 from tests.integration.topics import read_all, running_broker
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(600)]
 
 STREAMS = "streams: {seismic: {max_delay_s: 120, longest_template_s: 60}, acoustic: {max_delay_s: 120}}"
 BANG = {
@@ -98,7 +98,7 @@ def line(tmp_path: Path) -> Iterator[Line]:
 def test_old_answers_are_served_and_new_detections_taken_while_all_is_found_again(line: Line) -> None:
     while line.bangs < HISTORY:
         line.post(BANGS_A_POST)  # and wait, for the query may give only so many matches a second
-        line.fusion.until(lambda: len(line.matched()) == line.bangs, 60)
+        line.fusion.until(lambda: len(line.matched()) == line.bangs)
     line.before = set(line.matched())
     written = len(line.fusion.read_all("matches"))
 
@@ -133,7 +133,7 @@ def test_old_answers_are_served_and_new_detections_taken_while_all_is_found_agai
     assert "running" in [each["state"] for each in shown]
     assert shown[-1]["read"] == shown[-1]["records"] > 0
     assert len(line.fusion.read_all("matches")) >= written + HISTORY, "it is done before all is found again"
-    line.fusion.until(lambda: len(line.matched()) == expected, 60)
+    line.fusion.until(lambda: len(line.matched()) == expected)
     live.join(60)
     assert not live.is_alive(), "the live stream has no match of what came meanwhile"
     assert line.before < set(line.matched())
@@ -144,6 +144,6 @@ def test_old_answers_are_served_and_new_detections_taken_while_all_is_found_agai
 
     line.fusion.kill()  # whoever asks, and however: it is a rebuild as any other
     line.fusion.start("--rebuild")
-    line.fusion.until(lambda: [each["state"] for each in line.rebuilds()] == ["done", "done"], 180)
+    line.fusion.until(lambda: [each["state"] for each in line.rebuilds()] == ["done", "done"])
     assert (line.rebuilds()[0]["why"], line.rebuilds()[0]["percent"]) == (None, 100)
     assert set(line.matched()) > line.before

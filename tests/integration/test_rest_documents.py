@@ -13,8 +13,9 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
 from services.ingest.registry.seed import seed
-from tests.integration.service_process import ServiceProcess, running_alerting, running_ingest, until
+from tests.integration.service_process import ServiceProcess, running_alerting, running_ingest
 from tests.integration.topics import running_broker
+from tests.patience import until
 from tests.services.ingest.building import SENSORS
 
 pytestmark = pytest.mark.jvm

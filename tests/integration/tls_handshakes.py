@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.service_process import until
+from tests.patience import until
 
 
 def handshake(port: int, trusted: Path, version: ssl.TLSVersion) -> str | None:

@@ -4,14 +4,14 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kafka import TopicPartition
 
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports
-from services.alerting.kafka.records import Topics
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.common.topics import create_topics, load_topics
@@ -82,12 +82,37 @@ def read_all(bootstrap: str, topic: str) -> list[dict[str, Any]]:
     return [record.value for record in records_of(bootstrap, topic)]
 
 
-def topics_of_alerting(prefix: str = DEFAULT_PREFIX) -> Topics:
-    """Return the topics that alerting follows, by their names in Kafka."""
-    return Topics(*map(TopicNames(prefix).full, Topics().names()))
-
-
 def detections_of(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> list[dict[str, Any]]:
     """Return every detection now on the topic of detections, with its area."""
     frames = read_all(bootstrap, TopicNames(prefix).full("detections"))
     return [{**each, "area": frame["area"]} for frame in frames if "area" in frame for each in rows_of(frame)]
+
+
+@dataclass(frozen=True)
+class OwnTopics:
+    """Every declared topic on a broker that tests share, under a prefix of one test's own; it takes short names."""
+
+    bootstrap: str
+    prefix: str
+
+    @classmethod
+    def create(cls, broker: Broker, prefix: str) -> Self:
+        create_declared_topics(broker.bootstrap, prefix)
+        return cls(broker.bootstrap, prefix)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a component is told beside the broker's address."""
+        return {"topic_prefix": self.prefix}
+
+    def send(self, topic: str, records: Iterable[tuple[bytes, Any]]) -> None:
+        send(self.bootstrap, self.prefix + topic, records)
+
+    def expire(self, topic: str) -> None:
+        expire(self.bootstrap, self.prefix + topic)
+
+    def records_of(self, topic: str) -> list[Any]:
+        return records_of(self.bootstrap, self.prefix + topic)
+
+    def read_all(self, topic: str) -> list[dict[str, Any]]:
+        return read_all(self.bootstrap, self.prefix + topic)

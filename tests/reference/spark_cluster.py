@@ -12,7 +12,8 @@ import psutil
 import pyspark
 
 from deploy.local.java import find_java
-from deploy.local.machine import free_ports, wait_until
+from deploy.local.machine import free_ports
+from tests.patience import until
 
 SPARK_HOME = Path(pyspark.__file__).parent
 
@@ -39,11 +40,10 @@ class Cluster:
         self.workers.append(worker)
         return worker
 
-    def wait_for_workers(self, timeout_s: float = 240.0) -> None:
+    def wait_for_workers(self) -> None:
         """Return when the master knows every worker that was added."""
         log = self.folder / "master" / "log"
-        came = wait_until(lambda: log.read_text().count("Registering worker") == self._added, timeout_s)
-        assert came, log.read_text()
+        until(lambda: log.read_text().count("Registering worker") == self._added, tell=log.read_text)
 
     def lose(self, worker: psutil.Popen) -> None:
         """End a worker and all that it started at once, as its machine's power cut would (SIGKILL)."""
@@ -53,7 +53,7 @@ class Cluster:
     def retire(self, worker: psutil.Popen, timeout_s: float = 120.0) -> None:
         """Have the worker's executors finish what they do and end (SIGPWR); then end the worker in order."""
         worker.send_signal(signal.SIGPWR)
-        assert wait_until(lambda: not executors(worker), timeout_s), "its executors do not end"
+        until(lambda: not executors(worker), tell=lambda: "its executors do not end")
         self.workers.remove(worker)
         worker.terminate()
         worker.wait(timeout_s)

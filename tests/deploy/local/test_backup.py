@@ -18,12 +18,13 @@ import pytest
 
 from deploy.local.backup import back_up, open_backup, put_back
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError, wait_until
+from deploy.local.machine import ROOT, LocalError
 from deploy.local.system import System
 from tests.integration.topics import detections_of
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
+from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(600)]
 
 WITHIN_S = 60.0
 OWN = {
@@ -59,7 +60,7 @@ def is_known(client: httpx.Client) -> bool:
 def sign_in(system: System, key: str) -> None:
     for client in (system.ingest, system.alerting):
         client.headers["Authorization"] = f"Bearer {key}"
-        assert wait_until(partial(is_known, client), WITHIN_S)
+        until(partial(is_known, client))
 
 
 def new_key(system: System) -> str:
@@ -158,16 +159,16 @@ def live(system: System, sink: Sink) -> Past:
     post(system, "quay", "before the change")  # of no use at a threshold of 0.7, and never again
     began_s = post(system, "pier", "both lives", "a")
     post(system, "quay", "at once", apart_us=0)
-    assert wait_until(lambda: names_of(items(system, "/v1/matches")).keys() == {"at once"}, WITHIN_S)
+    until(lambda: names_of(items(system, "/v1/matches")).keys() == {"at once"})
     change = "/v1/queries/heard/threshold"
     assert system.alerting.patch(change, json={"threshold": 0.3}, headers=ANY_VERSION).json()["version"] == 2
     moved = system.ingest.patch("/v1/sensors/quay-a", json={"model": "M 7"}, headers=ANY_VERSION)
     assert moved.status_code == 200, moved.text
     for n in range(3):
         post(system, "quay", f"told {n}")
-    assert wait_until(lambda: len(sink.told()) >= 4, WITHIN_S)
+    until(lambda: len(sink.told()) >= 4)
     alert = acknowledge(system)
-    assert wait_until(lambda: "acknowledged" in sink.told(alert), WITHIN_S)
+    until(lambda: "acknowledged" in sink.told(alert))
     return Past(key, began_s, alert, changes_told(sink))
 
 
@@ -194,7 +195,7 @@ def answers_of(system: System) -> Answers:
 def when_all_is_matched(system: System) -> Answers:
     """What it answers once everything that it has been sent, and that it should match, has its match."""
     posted = {each["id"] for each in detections_of(system.layout.bootstrap)} - UNMATCHED
-    assert wait_until(lambda: names_of(items(system, "/v1/matches")).keys() >= posted, WITHIN_S)
+    until(lambda: names_of(items(system, "/v1/matches")).keys() >= posted)
     answers = answers_of(system)
     assert answers.matches.keys() == posted
     return answers
@@ -226,9 +227,9 @@ def test_a_restored_system_answers_as_the_one_that_was_backed_up(tmp_path: Path)
             post(second, "pier", "both lives", "b", past.began_s)
             post(second, "quay", "after")
             new = {"both lives", "after"}
-            assert wait_until(lambda: new <= names_of(items(second, "/v1/matches")).keys(), WITHIN_S)
+            until(lambda: new <= names_of(items(second, "/v1/matches")).keys())
             ids = {id_ for name, id_ in names_of(items(second, "/v1/matches")).items() if name in new}
-            assert wait_until(lambda: ids <= {each["data"]["source"] for each in sink.events}, WITHIN_S)
+            until(lambda: ids <= {each["data"]["source"] for each in sink.events})
             states = {each["id"]: each["state"] for each in items(second, "/v1/alerts")}
             assert states[past.acknowledged] == "acknowledged"
             told = changes_told(sink)

@@ -13,7 +13,7 @@ from tests.services.alerting.receivers.alertmanager_process import find_alertman
 from trials.drills.first_row import BLANK, expression_of, panels, shown
 from trials.drills.monitoring import Monitoring, monitored
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 WITHIN_S = 120.0
 #: What a system shows nothing of, although it is up, and why.

@@ -18,7 +18,7 @@ from deploy.local.layout import Layout
 from deploy.local.machine import ROOT, LocalError, free_ports
 from deploy.local.monitor import PROGRAMS, commands, find_programs, prometheus_configuration
 from tests.integration.mailbox import running_mailbox
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.prometheus import find_prometheus
 from tests.services.alerting.receivers.alertmanager_process import find_alertmanager
 
@@ -90,7 +90,7 @@ def test_both_run_and_prometheus_judges_the_rules_and_finds_alertmanager(tmp_pat
         try:
             until(lambda: _get(f"{alertmanager}/-/ready") is not None)
             until(lambda: _active(prometheus) == [f"{alertmanager}/api/v2/alerts"])
-            until(lambda: "CoincideComponentDown" in _pending(prometheus), 60)
+            until(lambda: "CoincideComponentDown" in _pending(prometheus))
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(20)

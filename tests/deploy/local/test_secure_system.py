@@ -13,10 +13,10 @@ from deploy.local.layout import COMPONENTS, Layout
 from deploy.local.machine import LocalError
 from deploy.local.system import HARBOUR, System
 from tests.browser import find_browser
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.https_server import https_server, signed_certificate
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_a_component_answers_over_https_alone_and_whoever_knows_it(secure: Syste
 
 def test_bangs_are_posted_and_read_and_the_console_shows_them(secure: System) -> None:
     secure.supervision.start_process(HARBOUR)
-    until(lambda: bool(secure.alerting.get("/v1/matches", params={"query": BANG}).json()["items"]), 90)
+    until(lambda: bool(secure.alerting.get("/v1/matches", params={"query": BANG}).json()["items"]))
     assert secure.alerting.get("/v1/history-runs").status_code == 200  # which alerting asks of the history process
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])

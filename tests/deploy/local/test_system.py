@@ -13,62 +13,59 @@ from deploy.local.__main__ import rebuilt_shares
 from deploy.local.broker import answers
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError, wait_until
-from deploy.local.system import PROCESSES, HaltedError, System
+from deploy.local.machine import LocalError
+from deploy.local.system import HaltedError, System
 from spark_jobs.recovery.checkpoint import IDENTITY_FILE
+from tests.patience import until
 
 pytestmark = pytest.mark.jvm
 
 
 def test_up_on_a_running_system_starts_nothing(system: System) -> None:
-    before = {name: system.supervision.pid(name) for name in PROCESSES}
+    before = {name: system.supervision.pid(name) for name in system.processes}
     reports: list[tuple[str, str]] = []
     system.up(lambda name, state: reports.append((name, state)))
-    assert {name: system.supervision.pid(name) for name in PROCESSES} == before
-    assert {name for name, state in reports if state == "ready"} == {*PROCESSES, "topics", "sensors"}
+    assert {name: system.supervision.pid(name) for name in system.processes} == before
+    assert {name for name, state in reports if state == "ready"} == {*system.processes, "topics", "sensors"}
 
 
 def test_status_says_that_all_are_ready(system: System) -> None:
-    assert list(system.status()) == list(PROCESSES)
+    assert list(system.status()) == list(system.processes)
     for state in system.status().values():
         assert state.startswith("RUNNING")
         assert state.endswith(", ready")
 
 
-def test_a_rebuild_tells_how_far_it_is_and_leaves_the_others_up(system: System) -> None:
-    before = {name: system.supervision.pid(name) for name in PROCESSES}
-    system.rebuild()
-    assert list(rebuilt_shares(system.waiting_detections))[-1] == 1.0
-    system.wait_ready()
-    changed = [name for name in PROCESSES if system.supervision.pid(name) != before[name]]
-    assert changed == ["fusion"]
-
-
-def test_a_fusion_that_is_halted_says_why_and_the_others_stay_up(system: System) -> None:
-    before = {name: system.supervision.pid(name) for name in PROCESSES}
+@pytest.mark.kills
+def test_a_fusion_that_is_halted_says_why_until_a_rebuild_which_tells_how_far_it_is(system: System) -> None:
+    before = {name: system.supervision.pid(name) for name in system.processes}
     system.supervision.stop_process("fusion")
     (system.layout.runtime / "checkpoint" / IDENTITY_FILE).write_text("{")
     halted = "halted: the checkpoint is damaged (its coincide.json cannot be read): put a whole one back, or rebuild"
     with pytest.raises(HaltedError, match=rf"^fusion is {re.escape(halted)}. The others are up"):
         system.up()
-    assert wait_until(lambda: system.status()["fusion"].startswith("RUNNING"), 30)  # it has started for some seconds
+    until(lambda: system.status()["fusion"].startswith("RUNNING"))  # it has started for some seconds
     assert system.status()["fusion"].endswith(f", {halted}")
     with pytest.raises(HaltedError):
         system.waiting_detections()
     system.rebuild()
+    assert list(rebuilt_shares(system.waiting_detections))[-1] == 1.0
     system.wait_ready()
-    assert [name for name in PROCESSES if system.supervision.pid(name) != before[name]] == ["fusion"]
+    assert [name for name in system.processes if system.supervision.pid(name) != before[name]] == ["fusion"]
 
 
+@pytest.mark.kills
 def test_one_process_is_stopped_and_started_while_the_others_stay_up(system: System) -> None:
-    before = {name: system.supervision.pid(name) for name in PROCESSES}
+    before = {name: system.supervision.pid(name) for name in system.processes}
     for wrong in ([], ["fusion", "fission"]):
-        with pytest.raises(LocalError, match=r"make stop NAMES=.*, of kafka, alerting, fusion, ingest, console"):
+        with pytest.raises(
+            LocalError, match=r"make stop NAMES=.*, of kafka, alerting, fusion, ingest, console, archive, history"
+        ):
             system.stop(wrong)
     system.stop(["console"])
     assert system.status()["console"].startswith("STOPPED")
     system.up()
-    assert [name for name in PROCESSES if system.supervision.pid(name) != before[name]] == ["console"]
+    assert [name for name in system.processes if system.supervision.pid(name) != before[name]] == ["console"]
 
 
 def test_how_far_a_rebuild_is_counts_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,15 +75,17 @@ def test_how_far_a_rebuild_is_counts_what_waits(monkeypatch: pytest.MonkeyPatch)
     assert list(rebuilt_shares(lambda: 0)) == [1.0]
 
 
-@pytest.mark.parametrize("name", ["ingest", "alerting", "kafka"])
-def test_a_killed_process_comes_back(system: System, name: str) -> None:
-    before = system.supervision.pid(name)
-    system.kill(name)
+@pytest.mark.kills
+def test_killed_processes_come_back(system: System) -> None:
+    killed = {name: system.supervision.pid(name) for name in ("ingest", "alerting", "console", "kafka")}
+    for name in killed:
+        system.kill(name)
     system.wait_ready()
-    assert system.supervision.pid(name) != before
-    assert not psutil.pid_exists(before)
+    assert [name for name, pid in killed.items() if system.supervision.pid(name) == pid] == []
+    assert [pid for pid in killed.values() if psutil.pid_exists(pid)] == []
 
 
+@pytest.mark.kills
 def test_the_broker_stays_away_until_it_is_started(system: System) -> None:
     system.stop_broker()
     try:
@@ -133,7 +132,7 @@ def test_a_process_that_cannot_start_is_named_with_its_last_words(bare: System) 
 
 def test_down_ends_what_a_killed_runner_left_behind(bare: System) -> None:
     bare.supervision.start_process("ingest")  # it lives without Kafka
-    assert wait_until(lambda: bare.supervision.state("ingest") == "RUNNING", timeout_s=60)
+    until(lambda: bare.supervision.state("ingest") == "RUNNING")
     ingest = psutil.Process(bare.supervision.pid("ingest"))
     runner = ingest.parent()
     assert runner is not None

@@ -8,7 +8,8 @@ from deploy.local.machine import free_ports
 from services.alerting.__main__ import main
 from services.alerting.kafka.projection import DATABASE_LOST
 from services.alerting.server import LOST
-from tests.integration.service_process import AlertingProcess, metric, running_alerting, until
+from tests.integration.service_process import AlertingProcess, metric, running_alerting
+from tests.patience import until
 from tests.postgresql import Server
 from tests.services.alerting.records import query
 

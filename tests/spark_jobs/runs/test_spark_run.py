@@ -125,6 +125,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.jvm
+@pytest.mark.night
 @pytest.mark.timeout(900)
 def test_one_hot_area_is_the_work_of_two_workers(archive: Archive, cluster: Cluster) -> None:
     both(archive, cluster.url, RULED)

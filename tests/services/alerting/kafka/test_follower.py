@@ -25,7 +25,7 @@ from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail
 from services.common.record_publisher import RecordPublisher
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.alerting.records import (
     NAMES,
     ROOM,

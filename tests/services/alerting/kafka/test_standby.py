@@ -9,7 +9,7 @@ from services.alerting.kafka.projection import Progress
 from services.alerting.kafka.standby import Standby
 from services.alerting.receivers.receiver import Receivers
 from services.alerting.store.live_rows import StoredRow
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.alerting.records import (
     NAMES,
     TOPICS,

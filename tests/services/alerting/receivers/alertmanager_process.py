@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from deploy.local.machine import free_ports
-from tests.integration.service_process import until
 from tests.needs import found
+from tests.patience import until
 
 CONFIG = "route: {receiver: nobody, group_wait: 0s}\nreceivers: [{name: nobody}]\n"
 

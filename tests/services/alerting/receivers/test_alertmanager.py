@@ -5,7 +5,7 @@ from pathlib import Path
 
 from services.alerting.receivers.receiver import Receiver
 from services.common.instants import system_clock_us
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.alerting.receivers.alertmanager_process import Alertmanager, running_alertmanager
 from tests.services.alerting.receivers.outbox import Outbox, running_outbox
 from tests.services.alerting.records import Database, episode_record, silence

@@ -4,7 +4,7 @@ import pytest
 
 from services.alerting.receivers.receiver import Receiver
 from tests.integration.mailbox import running_mailbox
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox
 from tests.services.alerting.records import Database
 

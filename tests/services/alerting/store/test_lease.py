@@ -13,7 +13,7 @@ from services.alerting.store.dialect import for_writing
 from services.alerting.store.election import HELD_S, lock_of
 from services.alerting.store.lease import Lease, LeaseLostError
 from services.alerting.store.tables import leases, positions
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.alerting.databases import ON_POSTGRESQL, Databases
 
 
