@@ -23,12 +23,14 @@ from tests.check.ledger import known_seconds
 #: Group to the expensive fixtures that its tests share, each with the folder of its conftest. These groups start in
 #: this order; one that is not in PROMPT starts when its turn comes by what it takes.
 SHARED: Mapping[str, tuple[str, ...]] = {
-    "house": ("tests::kafka", "tests::system"),
-    "italy": ("tests/acceptance::line",),
+    "system": ("tests::system", "tests::neutrinos"),
+    "kafka": ("tests::kafka",),
+    "italy": ("tests/acceptance::line", "tests/acceptance::posted"),
     "console": ("tests/console::line", "tests/console::console"),
+    "spark": ("tests/coincide/spark::spark",),
     "postgresql": ("tests/services/alerting::server", "tests/services/alerting::empty_template"),
 }
-PROMPT = ("house", "italy")
+PROMPT = ("system", "kafka", "italy")
 #: Fixtures of the session that each worker may make anew, for they take no second.
 CHEAP = ("tests/services/alerting::empty_file",)
 

@@ -108,7 +108,7 @@ def seconds_of_files(runs: Iterable[Run]) -> dict[str, float]:
     """Return what each file took in all runs together: some of its tests may run at night only."""
     sums = Counter[str]()
     for run in runs:
-        sums.update({name: phases.seconds for name, phases in run.files.items()})  # type: ignore[arg-type]
+        sums.update({name: phases.seconds for name, phases in run.files.items()})
     return dict(sums)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.check.ledger import run_file
 
-#: One lane for the house, one for everything else.
+#: One lane for whole systems, one for everything else.
 WORKERS_MIN = 2
 
 
@@ -47,11 +47,11 @@ def check_stages() -> list[Stage]:
 def night_stages() -> list[Stage]:
     """Return what `make check-all` does beyond: what takes long, what is random, and what needs the whole machine."""
     at_random = ("-m", "not jvm and not night", "--hypothesis-profile=random", *spread())
-    house = ("-m", "not night", "--only-group=house")
+    killed = ("-m", "not night", "--only-group=kafka")
     return [
         kept("night", "-m", "night"),
         Stage("random-seeds", ((*PYTEST, *at_random),)),
-        Stage("house-beside-a-load", ((*PYTEST, *house),), busy=4),
+        Stage("kafka-beside-a-load", ((*PYTEST, *killed),), busy=4),
         Stage("mutations", (("make", "mutations"),)),
         Stage("benchmarks", (("make", "bench", "QUICK=1"),)),
         Stage("drill", (("make", "drill"),)),

@@ -80,12 +80,12 @@ class Faults(list[str]):
 
 
 @pytest.fixture
-def open_page(browser: Browser, console: ServiceProcess) -> Iterator[Callable[..., Page]]:
-    """Return what opens a page of the console; no page may complain of anything."""
+def open_url(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Return what opens a page at an address; no page may complain of anything."""
     contexts: list[BrowserContext] = []
     faults = Faults()
 
-    def open_(path: str = "/", *, url: str | None = None, width: int = 1280, height: int = 860, **options: Any) -> Page:
+    def open_(url: str, *, width: int = 1280, height: int = 860, **options: Any) -> Page:
         options = {"viewport": {"width": width, "height": height}, "timezone_id": "Europe/Rome", **options}
         context = browser.new_context(**options)
         contexts.append(context)
@@ -93,7 +93,7 @@ def open_page(browser: Browser, console: ServiceProcess) -> Iterator[Callable[..
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-        page.goto((url or console.url) + path)
+        page.goto(url)
         return page
 
     open_.faults = faults  # type: ignore[attr-defined]
@@ -101,6 +101,17 @@ def open_page(browser: Browser, console: ServiceProcess) -> Iterator[Callable[..
     for context in contexts:
         context.close()
     assert faults.unexpected == []
+
+
+@pytest.fixture
+def open_page(open_url: Callable[..., Page], console: ServiceProcess) -> Callable[..., Page]:
+    """Return what opens a page of the console, or of another one at `url`."""
+
+    def open_(path: str = "/", *, url: str | None = None, **options: Any) -> Page:
+        return open_url((url or console.url) + path, **options)
+
+    open_.faults = open_url.faults  # type: ignore[attr-defined]
+    return open_
 
 
 def shoot(page: Page, name: str) -> None:

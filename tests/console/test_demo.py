@@ -33,14 +33,14 @@ def console(system: System) -> ConsoleOfDemo:
     return ConsoleOfDemo(system.layout.url("console"))
 
 
-def test_1987_and_now_are_seen_within_a_minute(open_page: OpenPage, system: System) -> None:
+def test_1987_and_now_are_seen_within_a_minute(open_url: OpenPage, system: System) -> None:
     url = system.layout.url("console")
     at_root = httpx.get(system.layout.url("alerting"))
     assert (at_root.status_code, at_root.headers["location"]) == (307, f"{url}/")
     system.supervision.start_process(HARBOUR)
     try:
         show_1987(system)
-        page = open_page("/")
+        page = open_url(f"{url}/")
         expect(page.locator(".moment", has_text="harbour")).to_contain_text("saw the same thing", timeout=60_000)
         shoot(page, "demo-now")
         page.locator(".moment", has_text="sn1987a").get_by_role("link", name="Show 1987-02-23").click()
@@ -53,13 +53,13 @@ def test_1987_and_now_are_seen_within_a_minute(open_page: OpenPage, system: Syst
         system.supervision.stop_process(HARBOUR)
 
 
-def test_a_newcomer_asks_is_told_and_sees_that_all_is_well(open_page: OpenPage, system: System) -> None:
+def test_a_newcomer_asks_is_told_and_sees_that_all_is_well(open_url: OpenPage, system: System) -> None:
     """The main story of each page over Kafka and Spark: an edit lands in the topic of queries, and a webhook rings."""
     url = system.layout.url("console")
     system.supervision.start_process(HARBOUR)
     try:
         with running_sink() as sink:
-            page = open_page("/alerts")
+            page = open_url(f"{url}/alerts")
             make_webhook(page, sink.url)
             ask(page, url)
             told = queries_on_kafka(system)
@@ -133,9 +133,10 @@ def sensor_row(page: Page, url: str, sensor: str) -> str:
     return page.get_by_label("Sensors", exact=True).locator("tr", has_text=sensor).inner_text()
 
 
-def test_a_console_that_is_killed_comes_back_to_its_page(open_page: OpenPage, system: System) -> None:
-    open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
-    page = open_page("/?area=harbour")
+@pytest.mark.kills
+def test_a_console_that_is_killed_comes_back_to_its_page(open_url: OpenPage, system: System) -> None:
+    open_url.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
+    page = open_url(f"{system.layout.url('console')}/?area=harbour")
     until_chart(page, "scene.rows.length > 2")
     page.evaluate("window.isOld = true")
     system.kill("console")

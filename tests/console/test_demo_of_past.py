@@ -15,8 +15,8 @@ OpenPage = Callable[..., Page]
 FROM, TO = "1987-02-23T07:30:00Z", "1987-02-23T07:40:00Z"
 
 
-def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, system: System, neutrinos: object) -> None:
-    page = open_page(f"/queries?query={TWO_OF_THREE}", url=system.layout.url("console"))
+def test_the_slider_says_of_1987_what_rest_says(open_url: OpenPage, system: System, neutrinos: object) -> None:
+    page = open_url(f"{system.layout.url('console')}/queries?query={TWO_OF_THREE}")
     card = page.get_by_label("Threshold").first
     card.get_by_label("Over").select_option("other")
     card.get_by_label("From (RFC 3339)").fill(FROM)
@@ -38,8 +38,8 @@ def test_the_slider_says_of_1987_what_rest_says(open_page: OpenPage, system: Sys
     shoot(page, "demo-slider")
 
 
-def test_a_run_over_1987_found_what_was_live(open_page: OpenPage, system: System, neutrinos: object) -> None:
-    page = open_page("/history", url=system.layout.url("console"))
+def test_a_run_over_1987_found_what_was_live(open_url: OpenPage, system: System, neutrinos: object) -> None:
+    page = open_url(f"{system.layout.url('console')}/history")
     form = page.get_by_label("Ask for a run")
     form.evaluate("(form) => { form.open = true; }")
     form.get_by_label("Query").select_option(TWO_OF_THREE)

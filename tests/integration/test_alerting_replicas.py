@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
+from services.alerting.kafka.records import Topics
 from tests.integration.service_process import AlertingProcess, LiveReader, metric, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from deploy.local.broker import Broker
+from services.alerting.kafka.records import Topics
 from tests.integration.fusion_process import end, fusion_job
 from tests.integration.service_process import AlertingProcess, metric, running_alerting, running_ingest
 from tests.integration.topics import OwnTopics

@@ -17,8 +17,9 @@ from deploy.local.machine import ROOT
 from services.common.kafka import create_consumer
 from services.ingest.registry.seed import present_sensors, seed
 from services.ingest.registry.sensors import Sensor
-from tests.integration.service_process import AlertingProcess, IngestProcess, running_alerting, running_ingest, until
-from tests.integration.topics import create_declared_topics, detections_of, read_all, send, topics_of_alerting
+from tests.integration.service_process import AlertingProcess, IngestProcess, running_alerting, running_ingest
+from tests.integration.topics import create_declared_topics, detections_of, read_all, send
+from tests.patience import until
 from tests.services.alerting.records import match, query
 
 pytestmark = pytest.mark.jvm
@@ -73,7 +74,7 @@ def systems(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         both = [started(stack, kafka.bootstrap, prefix, folder / prefix) for prefix in PREFIXES]
         for system in both:
             for component in (system.ingest, system.alerting):
-                component.wait_for("/readyz", 200, 90.0)
+                component.wait_for("/readyz", 200)
         yield both
 
 
@@ -87,8 +88,7 @@ def tell(system: Served) -> None:
     assert system.ask(system.ingest, "POST", "/v1/detections", json=[bad]).status_code == 422
     put = system.ask(system.alerting, "PUT", f"/v1/queries/{system.name}", json=query(system.name))
     assert put.status_code == 201, put.text
-    matches = topics_of_alerting(system.prefix).matches
-    send(system.bootstrap, matches, [(b"bay", match(f"m-{system.name}"))])
+    send(system.bootstrap, f"{system.prefix}matches", [(b"bay", match(f"m-{system.name}"))])
     until(lambda: system.listed(system.alerting, "/v1/matches") != [])
     until(lambda: system.listed(system.alerting, "/v1/dead-letters") != [])
 

@@ -38,6 +38,7 @@ def test_what_was_acknowledged_survives_a_kill_in_a_folder_with_a_space(tmp_path
 
 
 @pytest.mark.jvm
+@pytest.mark.kills
 def test_a_suspended_broker_answers_nobody_until_it_is_resumed(kafka: Broker) -> None:
     port = int(kafka.bootstrap.rsplit(":", 1)[1])
     kafka.suspend()
