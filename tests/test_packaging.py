@@ -89,3 +89,24 @@ def imported(path: Path) -> set[str]:
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return {name.split(".")[0] for name in plain | named}
+
+
+@pytest.mark.parametrize("target", ["setup", "demo", "up", "status", "key", "warm"])
+def test_what_runs_installs_the_lock_for_running_alone(target: str) -> None:
+    assert re.findall(r"requirements[\w-]*\.lock", made(target)) == ["requirements-run.lock"]
+
+
+@pytest.mark.parametrize("target", ["setup-dev", "check", "lint", "test-fast", "docs"])
+def test_what_develops_installs_the_other_on_top(target: str) -> None:
+    assert re.findall(r"requirements[\w-]*\.lock", made(target)) == ["requirements-run.lock", "requirements.lock"]
+
+
+def test_the_check_installs_what_tests_need_before_it_runs_any() -> None:
+    steps = made("check")
+    assert -1 < steps.index("-m tests.needs") < steps.index('-m "not jvm"')
+
+
+def made(target: str) -> str:
+    """Return the commands that make would run for a target in a checkout that has nothing."""
+    command = ["make", "--dry-run", "--always-make", target]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
