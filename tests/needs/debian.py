@@ -19,6 +19,7 @@ SYSTEMD_RUNS = Path("/run/systemd/system")
 OPTIONS = ("-q", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=60", "-o", "DPkg::Lock::Timeout=120")
 INSTALL = ("install", "--yes", "--no-install-recommends")
 
+_FETCHED, _UNPACKED = re.compile(r"^Get:\d+ "), re.compile("^Unpacking ")
 _CANDIDATE = re.compile(r"^(\S+):\n  Installed: .*\n  Candidate: (\S+)", re.MULTILINE)
 
 
@@ -77,7 +78,7 @@ def no_service_starts(policy: Path = POLICY) -> Iterator[None]:
 
 
 def _apt(*words: str) -> bool:
-    count = Count("packages", done=re.compile("^Setting up "), more=re.compile(r"^Get:\d+ .* \S+ \S+ \S+ \[.*B\]$"))
+    count = Count("packages", done=_UNPACKED, more=_FETCHED if words[0] == "install" else None)
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
     if run_and_tell(["apt-get", *OPTIONS, *words], count, LOG, environ) == 0:
         return True
