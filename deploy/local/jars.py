@@ -18,7 +18,7 @@ import pyspark
 
 from deploy.local.java import Java, find_java
 from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, exit_with
-from deploy.setup.progress import Count, run_and_tell
+from deploy.setup.count import Count, run_and_tell
 
 IVY_FILE = HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.

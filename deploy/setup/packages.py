@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deploy.local.java import find_machine_java
 from deploy.local.machine import ROOT, RUNTIME, LocalError, exit_with
-from deploy.setup.progress import Count, last_words, run_and_tell
+from deploy.setup.count import Count, last_words, run_and_tell
 
 UV_LOCK, JAVA_LOCK = "requirements-uv.lock", "requirements-java.lock"
 LOGS = RUNTIME / "logs"

@@ -170,7 +170,7 @@ def test_images_hold_what_their_component_needs_in_the_versions_of_make_setup(
 def test_the_jars_are_fetched_with_the_packages_of_the_fusion_image_alone() -> None:
     """The image fetches them with pyspark and no package of the tools; every import is looked at."""
     imports = re.compile(r"^\s*(?:from|import) (\S+)", re.MULTILINE)
-    ours = {"deploy.local.jars", "deploy.local.java", "deploy.local.machine", "deploy.setup.progress"}
+    ours = {"deploy.local.jars", "deploy.local.java", "deploy.local.machine", "deploy.setup.count"}
     files = [ROOT / f"{name.replace('.', '/')}.py" for name in ours]
     modules = {name for file in files for name in imports.findall(file.read_text(encoding="utf-8"))}
     outside = {name.split(".")[0] for name in modules if not name.startswith("deploy.")} - sys.stdlib_module_names

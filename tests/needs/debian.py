@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.local.machine import RUNTIME
-from deploy.setup.progress import Count, last_words, run_and_tell
+from deploy.setup.count import Count, last_words, run_and_tell
 from tests.needs import Need
 
 LOG = RUNTIME / "logs" / "debian.log"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.setup.progress import Count, last_words, run_and_tell
+from deploy.setup.count import Count, last_words, run_and_tell
 
 CAME, STARTED = re.compile("^came"), re.compile("^started")
 
