@@ -1,0 +1,103 @@
+"""``python -m tests.check.quick`` (`make quick`): judge a change within 90 s, on two cores that have run it before.
+
+The change is what differs from where the branch left its upstream, or else main, committed or not. Its lint, all types
+and import rules; its tests and those that it reaches, nearest first, as many as fit. Without what is slow, needs
+a JVM or runs at night, and with few examples: only `make check` judges the whole.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.check.ledger import ROOT, known_seconds
+from tests.check.reach import distances
+from tests.check.runner import run_stages, summary
+from tests.check.stages import PYTEST, Stage, spread
+
+#: What the chosen files may take all together, by what they took in a check. Two workers share it.
+TESTS_S = 90.0
+#: What a file takes of which nobody knows, as most do.
+UNKNOWN_S = 1.0
+QUICK = ("-m", "not jvm and not slow and not night", "--hypothesis-profile=quick", "-q")
+NOT_QUICK = re.compile(r"^pytestmark\b.*\bmark\.(jvm|slow|night)\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The files of tests that are run, and those that a change reaches but that do not fit."""
+
+    run: list[str]
+    left: list[str]
+
+
+def changed_files(root: Path = ROOT) -> list[str]:
+    """Return the files that differ from where this branch left its upstream, or main, but for deleted ones."""
+    bases = (_git(root, "merge-base", "HEAD", each) for each in ("@{u}", "origin/main", "main"))
+    changed = _git(root, "diff", "--name-only", "-z", next(filter(None, bases), "HEAD"))
+    new = _git(root, "ls-files", "-z", "--others", "--exclude-standard")
+    return sorted({name for name in (changed + new).split("\0") if name and (root / name).is_file()})
+
+
+def _git(root: Path, *command: str) -> str:
+    done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip("\n") if done.returncode == 0 else ""
+
+
+def choose(
+    reached: Mapping[str, int], changed: Iterable[str], seconds: Mapping[str, float], root: Path = ROOT
+) -> Choice:
+    """Choose files of tests, nearest first, as long as they fit; those that changed are always run."""
+    chosen = Choice([path for path in reached if path in set(changed)], [])
+    taken = 0.0
+    for path in sorted(reached.keys() - set(chosen.run), key=lambda path: (reached[path], path)):
+        if NOT_QUICK.search((root / path).read_text(encoding="utf-8")):
+            continue
+        takes = seconds.get(path, UNKNOWN_S)
+        fits = taken + takes <= TESTS_S
+        taken += takes if fits else 0
+        (chosen.run if fits else chosen.left).append(path)
+    return chosen
+
+
+def lint(changed: Iterable[str]) -> Stage:
+    """Return the lint of what changed, and of all where that takes no longer."""
+    python, commands = [path for path in changed if path.endswith(".py")], []
+    bin_ = Path(sys.executable).parent
+    if python:
+        commands += [(f"{bin_}/ruff", "check", *python), (f"{bin_}/ruff", "format", "--check", *python)]
+    return Stage("lint", ((sys.executable, "-m", "mypy"), *commands, (f"{bin_}/lint-imports", "--quiet")))
+
+
+def tests(choice: Choice) -> Stage:
+    return Stage("tests", ((*PYTEST, *QUICK, *spread(), *choice.run),))
+
+
+def say(changed: list[str], reached: Mapping[str, int], choice: Choice) -> None:
+    """Say what is run, and what is not."""
+    print(f"{len(changed)} files changed; tests in {len(reached)} files are reached.", flush=True)
+    for path in choice.run:
+        print(f"  {path}" + (f" ({reached[path]} imports away)" if reached[path] else ""))
+    if choice.left:
+        print(f"Left out, for they do not fit: {len(choice.left)} files, {choice.left[0]} the nearest.")
+    print("Left to make check: tests that are slow, need a JVM or run at night.", flush=True)
+
+
+def main() -> int:
+    changed = changed_files()
+    if not changed:
+        print("Nothing has changed.")
+        return 0
+    reached = distances(changed)
+    choice = choose(reached, changed, known_seconds())
+    say(changed, reached, choice)
+    stages = [lint(changed)] + ([tests(choice)] if choice.run else [])
+    outcomes = list(run_stages(stages, keep_going=True))
+    print("", *summary(outcomes, {}), sep="\n")
+    return 0 if all(each.is_passed for each in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
