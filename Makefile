@@ -154,8 +154,9 @@ fmt: $(STAMP) ## Format the code and put imports in order
 	"$(BIN)/ruff" format
 
 .PHONY: docs
-docs: $(STAMP) ## Write the pages that are made from the code, and build the site into site/
+docs: $(STAMP) ## Write the pages that are made from the code, warn of long ones, and build the site into site/
 	"$(RUN)" -m docs.generate
+	"$(RUN)" -m docs.prose
 	"$(RUN)" -m zensical build --clean --strict
 
 .PHONY: docs-serve

@@ -1,0 +1,30 @@
+"""Long pages and long sentences are told."""
+
+from docs.prose import PAGE_WORDS_MAX, SENTENCE_WORDS_MAX, sentences, warnings
+
+PAGE = """# A heading of some words
+
+One sentence. Another: with two parts.
+
+| a | table |
+
+```sh
+code is no sentence
+```
+"""
+
+
+def test_code_tables_and_headings_are_no_sentences() -> None:
+    assert sentences(PAGE) == [["One", "sentence."], ["Another:"], ["with", "two", "parts."]]
+
+
+def test_a_long_page_is_told() -> None:
+    assert list(warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2))) == []
+    [told] = warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2 + 1))
+    assert told.startswith(f"a.md has {PAGE_WORDS_MAX + 2} words")
+
+
+def test_a_long_sentence_is_told() -> None:
+    assert list(warnings("a.md", "word " * SENTENCE_WORDS_MAX)) == []
+    [told] = warnings("a.md", "word " * (SENTENCE_WORDS_MAX + 1))
+    assert told.startswith(f"a.md: {SENTENCE_WORDS_MAX + 1} words in a sentence: word")
