@@ -27,4 +27,4 @@ def register_profiles() -> None:
 
 def examples(full: int = USUAL) -> int:
     """Return how many of its ``full`` number of examples a dear law gets in the profile in use."""
-    return math.ceil(full * SHARES[settings.get_current_profile_name()])
+    return math.ceil(full * SHARES.get(settings.get_current_profile_name(), 1.0))
