@@ -68,8 +68,8 @@ def test_anything_else_that_listens_there_is_no_broker(answer: bytes) -> None:
 def test_one_that_hangs_is_given_up() -> None:
     began_s = time.monotonic()
     with serving(None) as (port, _):
-        assert not broker_answers(port, within_s=3)
-    assert time.monotonic() - began_s > 2  # it did wait: a busy broker is no dead one
+        assert not broker_answers(port, within_s=1)
+    assert time.monotonic() - began_s >= 1  # it did wait: a busy broker is no dead one
 
 
 def test_where_nobody_listens_there_is_none() -> None:

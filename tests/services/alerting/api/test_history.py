@@ -1,8 +1,8 @@
 """Runs over history at alerting: what the history process says, and a sentence where it says nothing."""
 
 import threading
-import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
+from services.alerting.api.history import MOST_AT_ONCE
 from services.alerting.settings import AlertingSettings
+from tests.integration.service_process import until
 from tests.services.alerting.clients import SETTINGS, running_api
 from tests.services.alerting.records import Database
 from tests.services.https_server import https_server
@@ -66,7 +68,7 @@ class _Echo(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.seen.append((self.path, self.headers["Authorization"], self.headers["Cookie"]))
         if "never" in self.path:
-            self.going_on.wait(10)
+            self.going_on.wait(60)
             return
         self.send_response(401)
         self.send_header("WWW-Authenticate", "Bearer")
@@ -104,20 +106,29 @@ def test_what_authorizes_is_passed_on_and_nothing_else(database: Database, echo:
 
 
 def test_few_wait_for_a_process_that_hangs_and_the_others_go_on(database: Database, echo: str) -> None:
-    with front(database, echo) as door:
-        answers: list[httpx.Response] = []
-        asking = [
-            threading.Thread(target=lambda: answers.append(door.get(RUNS, params={"never": 1}))) for _ in range(12)
-        ]
-        begun_s = time.monotonic()
-        for thread in asking:
-            thread.start()
-        for thread in asking:
-            thread.join()
-        assert time.monotonic() - begun_s < 8
-        assert {answer.status_code for answer in answers} == {503}
+    with front(database, echo, timeout_s=60) as door, ThreadPoolExecutor(MOST_AT_ONCE + 4) as asking:
+        answers = [asking.submit(door.get, RUNS, params={"never": 1}) for _ in range(MOST_AT_ONCE + 4)]
+        until(lambda: sum(answer.done() for answer in answers) == 4)  # while the process answers nobody
+        refused = {answer for answer in answers if answer.done()}
+        assert {sentence(answer) for answer in refused} == {f"{MOST_AT_ONCE} requests wait for the history process"}
         assert door.get("/v1/matches").status_code == 200
+        _Echo.going_on.set()
+        rest = {answer for answer in answers if answer not in refused}
+        assert {sentence(answer) for answer in rest} == {"the history process does not answer"}
         assert door.get(f"{RUNS}?again=1").status_code == 401  # every place is free again
+
+
+def sentence(answer: Future[httpx.Response]) -> str:
+    """Return why the history process is said to be away."""
+    assert answer.result().status_code == 503
+    return str(answer.result().json()["detail"])
+
+
+def test_who_waits_for_a_process_that_hangs_gives_up(database: Database, echo: str) -> None:
+    with front(database, echo, timeout_s=0.1) as door:
+        answer = door.get(RUNS, params={"never": 1})
+        assert (answer.status_code, answer.json()["detail"]) == (503, "the history process does not answer")
+        assert not _Echo.going_on.is_set()
 
 
 def test_the_process_is_known_by_a_certificate_of_ones_own(database: Database, tmp_path: Path) -> None:

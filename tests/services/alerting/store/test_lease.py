@@ -203,7 +203,7 @@ def test_a_database_that_does_not_answer_ends_it_and_it_is_taken_again(
 def test_the_clock_goes_on_as_the_machines_does() -> None:
     before_s = lease.running_clock_s()
     threading.Event().wait(0.01)
-    assert 0.01 <= lease.running_clock_s() - before_s < 60
+    assert lease.running_clock_s() - before_s >= 0.01
 
 
 @pytest.fixture
