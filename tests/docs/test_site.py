@@ -23,7 +23,7 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
     """Build the site of the ``docs`` in ``folder`` there, as `make docs` does."""
     shutil.copy(ROOT / "zensical.toml", folder)
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +56,17 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(pages_in(configuration["project"]["nav"])) == pages
 
 
-@pytest.mark.parametrize("link", ["other.md", "other.md#there", "nowhere.md", "other.md#nowhere"])
-def test_a_broken_link_fails(link: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("links", [("other.md", "other.md#there"), ("nowhere.md", "other.md#nowhere")])
+def test_a_broken_link_fails(links: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/index.md").write_text(f"# Home\n\n[link]({link})\n", encoding="utf-8")
+    for nth, link in enumerate(links):
+        (tmp_path / f"docs/page-{nth}.md").write_text(f"# Page\n\n[link]({link})\n", encoding="utf-8")
+    (tmp_path / "docs/index.md").write_text("# Home\n", encoding="utf-8")
     (tmp_path / "docs/other.md").write_text("# Other\n\n## There\n", encoding="utf-8")
     built = build(tmp_path)
-    assert (built.returncode != 0) == ("nowhere" in link), built.stdout
-    assert ("does not exist" in built.stdout + built.stderr) == ("nowhere" in link)
+    broken = sum("nowhere" in link for link in links)
+    assert (built.returncode != 0) == (broken > 0), built.stdout
+    assert (built.stdout + built.stderr).count("does not exist") == broken
 
 
 @pytest.mark.parametrize("name", PYTHON_PACKAGES)
