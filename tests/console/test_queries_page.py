@@ -90,6 +90,7 @@ def test_a_query_is_made_in_the_form_and_seen_as_json_and_sql(open_page: OpenPag
     expect(page.get_by_role("heading", name="Query thud")).to_be_visible()
     assert known(line, "thud")["query"]["within"][0]["threshold"] == 0.35
     expect(page.get_by_label("Versions")).to_contain_text("created")
+    assert [each["why"] for each in line.keys.changes if each["subject"] == "thud"] == ["a thud für alle"]
 
 
 def test_everything_that_a_join_has_can_be_said_in_the_form(open_page: OpenPage, line: Line) -> None:
@@ -347,8 +348,3 @@ def test_a_query_is_paused_resumed_and_removed(open_page: OpenPage, line: Line) 
     page.get_by_role("button", name="Remove it for good").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
     assert line.call("GET", "alerting", "/v1/queries/gone").status_code == 404
-
-
-def test_what_the_audit_trail_is_told(line: Line) -> None:
-    told = [each for each in line.keys.changes if each["subject"] == "thud"]
-    assert [each["why"] for each in told] == ["a thud für alle"]
