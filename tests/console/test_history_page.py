@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psutil
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from deploy.local.machine import wait_until
 from tests.console.conftest import running_console, shoot
 from tests.console.line import Line, running_line
 from tests.console.past import running_past
@@ -44,7 +44,7 @@ def done(line: Line, **asked: Any) -> str:
     def ended() -> bool:
         return bool(line.call("GET", "alerting", f"/v1/history-runs/{run}").json()["state"] == "done")
 
-    assert wait_until(ended, 60)
+    until(ended, 60, of=[psutil.Process()])
     return str(run)
 
 

@@ -6,15 +6,16 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import psutil
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from deploy.local.machine import wait_until
 from tests.console.conftest import running_console, shoot
 from tests.console.line import Line, running_line
 from tests.console.past import running_past
 from tests.console.test_commands import WHY, run_copied
 from tests.integration.service_process import ServiceProcess
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
@@ -103,7 +104,7 @@ def test_templates_are_learnt_looked_at_and_accepted(open_page: OpenPage, line: 
         edges, mass = np.array(of["edges_s"]), np.array(of["mass"])
         return float(np.sum((edges[:-1] + edges[1:]) / 2 * mass) / np.sum(mass))
 
-    assert wait_until(lambda: abs(mean_s() + LATE_S[SLOW]) < 0.1, 60)
+    until(lambda: abs(mean_s() + LATE_S[SLOW]) < 0.1, 60, of=[psutil.Process()])
     assert page.evaluate("window.hacked") is None
 
 
@@ -118,7 +119,7 @@ def test_the_copied_command_learns_and_the_run_is_removed(open_page: OpenPage, l
     shoot(page, "history-learning-phone")
     row.get_by_role("button", name="Remove").click()
     row.get_by_role("button", name="Remove it for good").click()
-    assert wait_until(lambda: line.call("GET", "alerting", f"{RUNS}/{run}").status_code == 404, 60)
+    until(lambda: line.call("GET", "alerting", f"{RUNS}/{run}").status_code == 404, 60, of=[psutil.Process()])
 
 
 def test_a_run_that_is_not_there_and_one_that_looks_like_markup(open_page: OpenPage) -> None:

@@ -5,12 +5,13 @@ import time
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
-from deploy.local.machine import wait_until
 from services.common.template_proposals import TemplateProposal
 from spark_jobs.calibrating.tasks import ByReference
 from spark_jobs.settings import HistorySettings
+from tests.patience import until
 from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.runs import test_run_server
 from tests.spark_jobs.runs.test_learning_run import BAY, BEGIN_US, END_US, TOWN
@@ -27,7 +28,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 def done(client: httpx.Client, run: str) -> dict[str, Any]:
-    assert wait_until(lambda: client.get(f"{RUNS}/{run}").json()["state"] not in {"queued", "running"}, 60)
+    until(lambda: client.get(f"{RUNS}/{run}").json()["state"] not in {"queued", "running"}, 60, of=[psutil.Process()])
     said: dict[str, Any] = client.get(f"{RUNS}/{run}").json()
     return said
 
@@ -150,8 +151,10 @@ def test_a_run_at_work_is_cancelled(
 
     monkeypatch.setattr(ByReference, "__call__", slowly)
     run = client.post(RUNS, json=ASKED).json()["run"]
-    assert wait_until(lambda: bool(begun), 60)
+    until(lambda: bool(begun), 60, of=[psutil.Process()])
     assert client.delete(f"{RUNS}/{run}").status_code == 204
-    assert wait_until(lambda: client.get(f"{RUNS}/{run}").status_code == 404, 60)
+    until(lambda: client.get(f"{RUNS}/{run}").status_code == 404, 60, of=[psutil.Process()])
     assert proposed == []
-    assert wait_until(lambda: not (settings.runs_path / run).exists(), 60)  # its folder goes after what is told of it
+    until(
+        lambda: not (settings.runs_path / run).exists(), 60, of=[psutil.Process()]
+    )

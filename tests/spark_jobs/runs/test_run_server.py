@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from prometheus_client import CollectorRegistry
 
-from deploy.local.machine import wait_until
 from services.common.access.component_access import ComponentAccess
 from services.common.template_proposals import TemplateProposal
 from spark_jobs.archiving.folders import DAY_US, Archive
@@ -22,6 +22,7 @@ from spark_jobs.runs import run_queue
 from spark_jobs.runs.run_queue import Kept, RunQueue
 from spark_jobs.runs.run_server import RunServer
 from spark_jobs.settings import HistorySettings
+from tests.patience import until
 from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.replaying.test_answers import STREAMS
 from tests.spark_jobs.runs.test_run import RULED
@@ -67,7 +68,7 @@ def done(client: httpx.Client, run: str) -> dict[str, Any]:
     def ended() -> bool:
         return client.get(f"/v1/history-runs/{run}").json()["state"] not in {"queued", "running"}
 
-    assert wait_until(ended, 60)
+    until(ended, 60, of=[psutil.Process()])
     said: dict[str, Any] = client.get(f"/v1/history-runs/{run}").json()
     return said
 
@@ -113,7 +114,7 @@ def test_the_oldest_of_too_many_runs_goes(client: httpx.Client) -> None:
     def kept() -> list[str]:
         return [each["run"] for each in client.get("/v1/history-runs").json()["items"]]
 
-    assert wait_until(lambda: kept() == [runs[2], runs[1]], 60)
+    until(lambda: kept() == [runs[2], runs[1]], 60, of=[psutil.Process()])
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_runs_that_count_only_go_before_those_that_wait_to_be_written(settings: 
     known = {each["run"]: each.get("ahead") for each in queue.summaries()}
     assert known == {first.id: None, counted.id: 1, second.id: 2, third.id: 3}
     stalling.may_end.set()
-    assert wait_until(lambda: len(stalling.finished) == 4, 60)
+    until(lambda: len(stalling.finished) == 4, 60, of=[psutil.Process()])
     assert stalling.finished == [first.id, counted.id, second.id, third.id]
     queue.stop(5)
 
@@ -208,7 +209,7 @@ def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> 
 
     def kept_after(request: RunRequest) -> list[str]:
         queue.submit(request)
-        assert wait_until(lambda: queue._at_work is None and not queue._waiting, 60)
+        until(lambda: queue._at_work is None and not queue._waiting, 60, of=[psutil.Process()])
         return [each["run"] for each in queue.summaries()]
 
     ids = [each.id for each in asked]
@@ -219,7 +220,7 @@ def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> 
     too_small = RunQueue(settings.runs_path, execute, Kept(9, 1))
     too_small.start()
     too_small.submit(asked[3])
-    assert wait_until(lambda: [each["run"] for each in too_small.summaries()] == [ids[3]], 60)
+    until(lambda: [each["run"] for each in too_small.summaries()] == [ids[3]], 60, of=[psutil.Process()])
     too_small.stop(5)
 
 
@@ -233,9 +234,9 @@ def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: Hist
     assert stalling.begun.wait(5)
     assert queue.delete(second.id)
     assert queue.delete(first.id)
-    assert wait_until(lambda: queue.summary(first.id) is None, 60)
+    until(lambda: queue.summary(first.id) is None, 60, of=[psutil.Process()])
     stalling.may_end.set()
-    assert wait_until(lambda: stalling.finished == [third.id], 60)
+    until(lambda: stalling.finished == [third.id], 60, of=[psutil.Process()])
     assert not queue.delete(second.id)
     queue.stop(5)
 
@@ -256,7 +257,7 @@ def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> 
     again = RunQueue(settings.runs_path, stalling, Kept(9))
     again.start()
     assert not left.exists()
-    assert wait_until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 60)
+    until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 60, of=[psutil.Process()])
     again.stop(5)
 
 
@@ -285,7 +286,7 @@ def test_an_answer_of_the_topic_holds_for_a_minute_and_for_good_once_its_range_i
     to_us = time.time_ns() // 1_000 - since_end_s * 1_000_000
     request = replace(requests(settings, 1)[0], from_us=to_us - 1_000_000, to_us=to_us, source="topic")
     assert queue.submit(request)[1]
-    assert wait_until(lambda: (queue.summary(request.id) or {})["state"] == "done", 60)
+    until(lambda: (queue.summary(request.id) or {})["state"] == "done", 60, of=[psutil.Process()])
     assert not queue.submit(request)[1]  # who asks until it is done gets it
     monkeypatch.setattr(run_queue, "FRESH_US", 0)
     assert queue.submit(request)[1] is not holds
@@ -334,6 +335,6 @@ def test_a_fault_of_our_own_stands_in_the_summary_and_stops_nobody(settings: His
     queue.start()
     queue.submit(first)
     queue.submit(second)
-    assert wait_until(lambda: (queue.summary(second.id) or {}).get("state") == "done", 60)
+    until(lambda: (queue.summary(second.id) or {}).get("state") == "done", 60, of=[psutil.Process()])
     assert (queue.summary(first.id) or {})["state"] == "failed"
     queue.stop(5)
