@@ -27,7 +27,7 @@ def at_night(benchmark: Benchmark) -> Any:
     return pytest.param(benchmark, id=benchmark.name, marks=[pytest.mark.night] * (benchmark.name in DEAR))
 
 
-@pytest.mark.parametrize("benchmark", map(at_night, CHEAP))
+@pytest.mark.parametrize("benchmark", [at_night(benchmark) for benchmark in CHEAP])
 def test_tables_come_out(benchmark: Benchmark) -> None:
     if reason := benchmark.why_not():
         pytest.skip(reason)

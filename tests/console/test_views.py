@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -168,7 +168,15 @@ def look_at_rates(page: Page, line: WatchedLine) -> None:
     until(reports_are_counted)
 
 
-@pytest.mark.parametrize("name", VIEWS)
+#: One view is enough in the check: what the pages say and how they look is judged by their own tests and every page's.
+IN_THE_CHECK = "evidence"
+
+
+def at_night(name: str) -> Any:
+    return pytest.param(name, marks=[pytest.mark.night] * (name != IN_THE_CHECK))
+
+
+@pytest.mark.parametrize("name", [at_night(name) for name in VIEWS])
 def test_a_view_says_its_main_thing_in_light_and_in_dark(open_page: OpenPage, line: WatchedLine, name: str) -> None:
     page = open_page(address_of(name, line), timezone_id="UTC", height=800)
     view = VIEWS[name]

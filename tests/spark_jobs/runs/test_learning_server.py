@@ -155,6 +155,4 @@ def test_a_run_at_work_is_cancelled(
     assert client.delete(f"{RUNS}/{run}").status_code == 204
     until(lambda: client.get(f"{RUNS}/{run}").status_code == 404, 60, of=[psutil.Process()])
     assert proposed == []
-    until(
-        lambda: not (settings.runs_path / run).exists(), 60, of=[psutil.Process()]
-    )
+    until(lambda: not (settings.runs_path / run).exists(), 60, of=[psutil.Process()])
