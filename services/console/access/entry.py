@@ -108,7 +108,8 @@ def local_path(target: str) -> str:
 def sign_in_page(target: str, fault: str | None = None, status: int = 200) -> Response:
     """Return the page that asks for a key, and then leads to `target`."""
     said = f'<p class="fault" role="alert">{html.escape(fault[:300])}</p>' if fault else ""
-    filled = PAGE.replace("{{target}}", html.escape(target, quote=True)).replace("{{fault}}", said)
+    # The target comes last: what a person wrote there is never filled in again.
+    filled = PAGE.replace("{{fault}}", said).replace("{{target}}", html.escape(target, quote=True))
     return HTMLResponse(filled, status, {"Cache-Control": "no-store"})
 
 

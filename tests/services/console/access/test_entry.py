@@ -1,5 +1,6 @@
 """Who is let in: by what alerting says of a key, and of nobody's; and where signing in leads to."""
 
+from html.parser import HTMLParser
 from typing import Any
 
 import httpx
@@ -103,11 +104,37 @@ def test_a_key_lets_in_until_signing_out() -> None:
     ],
 )
 def test_who_is_not_let_in_is_told_why(key: str, alerting: Any, status: int, sentence: str) -> None:
-    answer = console(alerting).post("/sign-in", data={"key": key, "to": '"><script>x'})
+    answer = console(alerting).post("/sign-in", data={"key": key, "to": '/"><script>x'})
     assert answer.status_code == status
     assert sentence in answer.text
     assert "set-cookie" not in answer.headers
     assert "<script" not in answer.text
+
+
+class Shown(HTMLParser):
+    """The tags of a page, and what its form says of where signing in leads to, as a browser reads them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.leads_to: str | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if dict(attrs).get("name") == "to":
+            self.leads_to = dict(attrs)["value"]
+
+
+@pytest.mark.parametrize("target", ['/?area="><script>x</script>', "/?area=a&lt;b&amp;c", "/'onfocus='x", "/{{fault}}"])
+def test_the_page_has_where_it_leads_to_as_a_value_and_as_nothing_else(target: str) -> None:
+    client = console(of_keys)
+    plain = Shown(client.get("/sign-in").text)
+    asked = Shown(client.get("/sign-in", params={"to": target}).text)
+    assert (asked.leads_to, asked.tags) == (target, plain.tags)
+    refused = Shown(client.post("/sign-in", data={"key": OTHER, "to": target}).text)
+    assert refused.leads_to == target
+    assert "script" not in refused.tags
 
 
 def test_metrics_are_for_those_who_may_read() -> None:
