@@ -15,7 +15,7 @@ from coincide.queries import Query
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.follower import Follower, Pace
 from services.alerting.kafka.handing_over import HandingOver, Listeners
-from services.alerting.kafka.kafka_session import KafkaSession, Position
+from services.alerting.kafka.kafka_session import KafkaSession, Position, read_positions
 from services.alerting.kafka.projection import Progress, Seed
 from services.alerting.kafka.standby import Standby
 from services.alerting.store import query_rows
@@ -49,7 +49,7 @@ class Log:
         self.begins = dict.fromkeys(self.topics, 0)
         self.topic_id = "first"
         self.is_away = False
-        self.was_read = False
+        self.committed: dict[str, int] = {}  # by topic, as Kafka keeps it for the group
         self.sessions = 0
 
     def append(self, *records: Record) -> None:
@@ -81,7 +81,7 @@ class ListSession(KafkaSession):
         self._next = {partition: offset or 0 for partition, offset in starts.items()}
 
     def was_read_before(self) -> bool:
-        return self._log.was_read
+        return bool(self._log.committed)
 
     def poll(self, timeout_s: float) -> list[Any]:
         starts = {p.topic: max(offset, self._log.begins[p.topic]) for p, offset in self._next.items()}
@@ -105,7 +105,7 @@ class ListSession(KafkaSession):
         return self._next[partition]
 
     def commit(self, positions: Iterable[Position]) -> None:
-        pass
+        self._log.committed.update({position.topic: position.next_offset for position in positions})
 
 
 class LogPublisher(RecordPublisher):
@@ -184,6 +184,20 @@ def test_what_comes_is_stored_and_told_once(log: Log, follow: Follow, database: 
     with follow() as run:  # goes on from the positions in the database
         until(lambda: len(run.rows) == 1)
     assert database.count("records_consumed_total", topic=TOPICS.matches) == 4
+
+
+def test_kafka_is_shown_how_far_it_was_read_and_no_farther_than_is_stored(
+    log: Log, follow: Follow, database: Database
+) -> None:
+    log.append(match_record("m-1"), match_record("m-2"), dead_letter_record("d-1"))
+    with follow() as run:
+        until(lambda: log.committed.get(TOPICS.matches) == 2 and log.committed.get(TOPICS.dead_letters) == 1)
+        assert (len(run.rows), database.rows("matches")) == (2, 2)
+        log.append(match_record("m-3"))
+        until(lambda: log.committed[TOPICS.matches] == 3)
+        with database.engine.connect() as connection:
+            stored = {each.topic: each.next_offset for each in read_positions(connection)}
+        assert log.committed == {topic: stored[topic] for topic in log.committed}
 
 
 def test_who_stands_by_hands_over_what_another_stores_and_then_stores_itself(
@@ -364,7 +378,8 @@ def test_an_unwritable_database_loses_nothing(log: Log, follow: Follow, database
 def test_an_empty_database_beside_a_kafka_that_was_read_is_a_lost_one(
     log: Log, follow: Follow, database: Database, was_read: bool, is_empty: bool
 ) -> None:
-    log.was_read = was_read
+    if was_read:
+        log.committed[TOPICS.matches] = 1
     if not is_empty:
         database.store([], [Position(TOPICS.matches, 0, log.topic_id, 0)])
     began_s = time.time()

@@ -46,6 +46,19 @@ def test_a_receiver_that_fails_is_told_in_order_once_it_is_well(database: Databa
     assert sink.faults == []
 
 
+def test_how_long_a_receiver_waited_is_told_in_seconds(
+    database: Database, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever tells has a clock that is 20 s ahead of the one that stored the transition; nobody waits here else."""
+    monkeypatch.setattr(sending, "system_clock_us", lambda: system_clock_us() + 20_000_000)
+    with running_outbox(database, hook(sink)) as outbox:
+        outbox.fire("e-0", "e-1")
+        until(lambda: outcomes(outbox, "ops", "delivered") == 2)
+    assert database.count("delivery_delay_seconds_count", receiver="ops") == 2
+    waited_s = database.count("delivery_delay_seconds_sum", receiver="ops") / 2
+    assert 20 <= waited_s < 200
+
+
 def test_nobody_waits_for_a_receiver_that_hangs(database: Database, sink: Sink) -> None:
     with running_sink() as stuck:
         stuck.hangs.set()

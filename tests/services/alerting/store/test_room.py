@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from services.alerting.settings import AlertingSettings
 from services.alerting.store.expiry import RECORDS, Expiry, Room
 from tests.services.alerting.records import (
     ROOM,
@@ -73,6 +74,23 @@ def test_a_flood_of_one_kind_takes_no_room_from_the_others(database: Database) -
     emptied(database, dead_letters=2_000)
     assert database.rows("matches") == 5
     assert 0 < database.rows("dead_letters") < 20
+
+
+@pytest.mark.parametrize(("matches_kept_s", "dead_letters_kept_s"), [(HOUR_S, 60.0), (60.0, HOUR_S)])
+def test_dead_letters_are_kept_for_a_time_of_their_own(
+    database: Database, matches_kept_s: float, dead_letters_kept_s: float
+) -> None:
+    """What is ten minutes old goes where it is kept for a minute, and stays where it is kept for an hour."""
+    settings = AlertingSettings(matches_kept_s=matches_kept_s, dead_letters_kept_s=dead_letters_kept_s)
+    then_us = NOW_US - 600_000_000
+    database.store([ruled(to=["nobody"])])
+    database.store([match_record("m", received_at_us=then_us), episode_record("e", received_at_us=then_us)])
+    database.store([dead_letter_record("d", timestamp=then_us // 1_000)])
+    Expiry(database.engine, database.metrics, settings.kept_s, ROOM, chunk_rows=9, every_s=60.0).run_if_due()
+    assert {name: database.rows(name) for name in RECORDS} == {
+        **dict.fromkeys(RECORDS, int(matches_kept_s == HOUR_S)),
+        "dead_letters": int(dead_letters_kept_s == HOUR_S),
+    }
 
 
 def test_every_record_has_a_bound() -> None:
