@@ -59,28 +59,31 @@ def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWri
 
 
 def _read(spark: SparkSession, settings: FusionSettings, most_records: int, *roles: str) -> DataFrame:
-    timeout_ms = round(settings.kafka_timeout_s * 1_000)
     role = lit(roles[0])
     for other in roles[1:]:
         role = when(col("topic") == lit(settings.topic(other)), lit(other)).otherwise(role)
-    return (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
-        .option("subscribe", ",".join(map(settings.topic, roles)))
-        .option("startingOffsets", "earliest")
+    options = source_options(settings, most_records, *roles)
+    return spark.readStream.format("kafka").options(**options).load().withColumn("role", role)
+
+
+def source_options(settings: FusionSettings, most_records: int, *roles: str) -> dict[str, str | int | bool]:
+    """Return from where on, how much at once, and how patiently Spark reads the topics of these roles."""
+    timeout_ms = round(settings.kafka_timeout_s * 1_000)
+    return {
+        "kafka.bootstrap.servers": settings.kafka_bootstrap,
+        "subscribe": ",".join(map(settings.topic, roles)),
+        "startingOffsets": "earliest",
         # Kafka deletes deferrals within the hour, read or not. A lost one costs nothing: it only begins a batch. Every
         # start sees to it that of the queries beside them none was lost.
-        .option("failOnDataLoss", DEFERRALS not in roles)
-        .option("maxOffsetsPerTrigger", most_records)
+        "failOnDataLoss": DEFERRALS not in roles,
+        "maxOffsetsPerTrigger": most_records,
         # Spark reads only what it knows is there, so waiting for more (500 ms by default) helps nobody: the answer to
         # a fetch that found nothing holds up the next question on that connection, 1,100 ms a batch instead of 200.
-        .option("kafka.fetch.max.wait.ms", 1)
-        .option("kafka.request.timeout.ms", timeout_ms)
-        .option("kafka.default.api.timeout.ms", 3 * timeout_ms)
-        .option("kafkaConsumer.pollTimeoutMs", 3 * timeout_ms)  # else a read waits 120 s for a broker that is away
-        .load()
-        .withColumn("role", role)
-    )
+        "kafka.fetch.max.wait.ms": 1,
+        "kafka.request.timeout.ms": timeout_ms,
+        "kafka.default.api.timeout.ms": 3 * timeout_ms,
+        "kafkaConsumer.pollTimeoutMs": 3 * timeout_ms,  # else a read waits 120 s for a broker that is away
+    }
 
 
 def stateful_query(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.saving.area_slots import FIRST_NUMBER
 from spark_jobs.saving.state_format import FORMAT, StateError
+from tests.reference.fusion import SlowFusion
 from tests.spark_jobs.inputs import SN1987A, STREAMS, Row, frame, put, query_json, removal, started
-from tests.spark_jobs.outputs import SavedCore, letters, matches, pairs, reasons, row_slots, status
+from tests.spark_jobs.outputs import SavedCore, late, letters, matches, pairs, reasons, row_slots, status
 
 WORK = {"seconds": 0.0, "candidates": 1}  # of a core without a clock
 
@@ -112,7 +114,28 @@ def test_an_id_may_be_used_again_when_its_first_detection_would_be_late() -> Non
     output = fused.push([frame(1, [Row("p1", 1020.0)]), frame(2, [Row("other", 1021.0), Row("p1", 1021.0)])])
     totals = status(output)["totals"]
     # at 1020 s the first p1 is exactly as late as allowed, so the second conflicts; at 1021 s it is forgotten
+    assert [(it["reason"], it["record"]["detected_at_us"]) for it in letters(output)] == [("conflict", 1_020_000_000)]
     assert (totals["conflicts"], totals["accepted"]) == (1, 3)
+
+
+@pytest.mark.parametrize("beyond_us", [-1, 0, 1])
+@pytest.mark.parametrize("sweep_after", [1, 1_000_000])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_at_the_limit_of_lateness_a_row_is_on_time_and_its_id_is_remembered(
+    beyond_us: int, sweep_after: int, at_once: bool
+) -> None:
+    """A watermark of 1020 s is the last one at which a row of 1000 s is on time, whether it is new or comes again."""
+    fused, slow = started(limits=Limits(sweep_after=sweep_after)), SlowFusion(dict(STREAMS))
+    new = Row("new", 1000.0)
+    rows = [P, Row("watermark", 1020 + beyond_us / 1e6), P, new, replace(P, at_s=1020.0)]
+    frames = [frame(offset, [row]) for offset, row in enumerate(rows)]
+    outputs = [fused.push(batch) for batch in ([frames] if at_once else [[each] for each in frames])]
+    slow.push(frames)
+    assert [each for output in outputs for each in late(output)] == slow.late
+    totals = status(outputs[-1])["totals"]
+    assert (totals["accepted"], totals["duplicates"]) == (len(slow.rows), slow.duplicates)
+    assert totals["conflicts"] == slow.conflicts
+    assert bool(slow.late) == (beyond_us > 0)
 
 
 def test_an_id_taken_over_is_still_remembered_when_its_first_detection_is_swept_away() -> None:

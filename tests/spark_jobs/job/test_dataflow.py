@@ -1,0 +1,24 @@
+"""What fusion reads, without starting Spark."""
+
+import pytest
+
+from spark_jobs.job.dataflow import source_options
+from spark_jobs.job.processor import DEFERRALS
+from spark_jobs.settings import FusionSettings
+
+DETECTIONS, CONTROL = ("detections",), ("queries", DEFERRALS)
+
+
+@pytest.mark.parametrize("roles", [DETECTIONS, CONTROL])
+def test_a_first_start_reads_what_was_written_before_it(roles: tuple[str, ...]) -> None:
+    assert source_options(FusionSettings(), 10, *roles)["startingOffsets"] == "earliest"
+
+
+def test_no_detection_may_be_gone_but_deferrals_may() -> None:
+    assert source_options(FusionSettings(), 10, *DETECTIONS)["failOnDataLoss"] is True
+    assert source_options(FusionSettings(), 10, *CONTROL)["failOnDataLoss"] is False
+
+
+def test_seconds_of_the_settings_are_milliseconds_of_kafka() -> None:
+    options = source_options(FusionSettings(kafka_timeout_s=7), 10, *DETECTIONS)
+    assert options["kafka.request.timeout.ms"] == 7_000
