@@ -49,6 +49,15 @@ def test_without_wrong_associations_it_is_as_learning_from_samples(kind: str, rn
     assert np.abs(learnt.template.cdf(levels) - plain.cdf(levels)).max() < 0.03
 
 
+@pytest.mark.parametrize("end_s", [WITHIN.lo_s + 0.004, WITHIN.hi_s - 0.004])
+def test_one_wrong_association_does_no_more_harm_at_the_end_of_the_window_than_amid_it(end_s: float) -> None:
+    """The window's end is no error: together with one beside it, it would be two within 4 ms, which stand out."""
+    errors_s = np.linspace(-1, 1, 60)
+    at_end, amid = (learn_template([*errors_s, lone_s], WITHIN) for lone_s in (end_s, end_s / 2))
+    assert (at_end.template.earliest_s, at_end.template.latest_s) == pytest.approx((-1, 1), abs=0.05)
+    assert at_end.wrong_share == pytest.approx(amid.wrong_share, rel=1e-3)
+
+
 def test_wrong_associations_do_not_swell_a_rare_delay(rng: Generator) -> None:
     seldom = rng.random(8000) < 0.1
     right = np.where(seldom, rng.uniform(-11, -1, 8000), rng.uniform(-1, 0, 8000))
