@@ -134,6 +134,10 @@ fuzz: setup-dev ## Try bytes that nobody would send, wherever some come in (FUZZ
 bare-machine: setup ## Make a minimal Debian, and run make demo and make check of what is committed in it (as root; ONLY=demo, SUITE=)
 	"$(RUN)" -m trials.bare_machine $(if $(ONLY),--only "$(ONLY)") $(if $(SUITE),--suite "$(SUITE)")
 
+.PHONY: mutations
+mutations: $(STAMP) ## Plant each slip of trials/mutations in a copy of the code: its tests must notice it (NAMES="sign-in ...")
+	"$(RUN)" -m trials.mutations $(NAMES)
+
 .PHONY: lint
 lint: $(STAMP) ## Lint, format, types and import rules
 	"$(BIN)/ruff" check
