@@ -23,7 +23,7 @@ from tests.integration.acts.health import Health
 from tests.integration.acts.pairs import Pairs
 from tests.integration.acts.slides import Slides
 from tests.integration.acts.spells import Spells
-from tests.integration.acts.stage import PREFIX, SHARDS, Stage, running_stage
+from tests.integration.acts.stage import PREFIX, SHARDS, Stage, received_now, running_stage
 from tests.integration.acts.streams import Streams
 from tests.integration.acts.templates import Templates
 from tests.integration.fusion_process import FusionProcess, acoustic, seismic
@@ -171,7 +171,8 @@ def test_all_wait_for_a_broker_that(stage: Stage, acts: dict[str, Act], away: st
     status, next_version = change_threshold(stage)
     assert (status, next_version > version + 1) == (200, True)  # the version that was given up is not given again
     first = 50 if away == "hangs" else 60
-    stage.fusion.send("detections", [*seismic(range(first, first + 2)), *acoustic(range(first, first + 2))])
+    pair = [*seismic(range(first, first + 2)), *acoustic(range(first, first + 2))]
+    stage.fusion.send("detections", received_now(pair))
     stage.wait(lambda: {f"seismic-{first}", f"seismic-{first + 1}"} <= matched(stage))
 
 

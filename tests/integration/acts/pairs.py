@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.acts.stage import Stage
+from tests.integration.acts.stage import Stage, received_now
 from tests.integration.fusion_process import QUERY, acoustic, seismic
 from tests.spark_jobs.inputs import record
 
@@ -21,7 +21,8 @@ class Pairs:
     def begin(self) -> None:
         query = {name: value for name, value in QUERY.items() if name != "id"}
         self.stage.put_query("intruder", {**query, "areas": ["area-*"]})
-        self._send([*seismic(range(COUNT)), *acoustic(range(20)), record(0, b"{not json", "area-0")])
+        self._send([*seismic(range(COUNT)), *acoustic(range(20))])
+        self.stage.fusion.send("detections", [record(0, b"{not json", "area-0")])
 
     def see_begun(self) -> None:
         self.stage.wait(lambda: len(self.matched()) == 20)
@@ -48,7 +49,7 @@ class Pairs:
         return list(members.values())
 
     def _send(self, records: Iterable[InputRecord]) -> None:
-        self.stage.fusion.send("detections", records)
+        self.stage.fusion.send("detections", received_now(records))
 
 
 def is_malformed(letter: dict[str, object]) -> bool:

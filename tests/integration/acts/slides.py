@@ -5,7 +5,7 @@ from typing import Any
 
 from coincide import Stream
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.acts.stage import STREAMS, Stage
+from tests.integration.acts.stage import STREAMS, Stage, received_now
 from tests.integration.fusion_process import START_S
 from tests.spark_jobs.inputs import Row, frame, put, started
 
@@ -27,7 +27,7 @@ class Slides:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.records = [second(number) for number in range(SECONDS)]
+        self.records = received_now(second(number) for number in range(SECONDS))
         changes = [put(offset, {"id": id_, **query}) for offset, (id_, query) in enumerate(QUERIES.items())]
         straight = started(*changes, streams={STREAM.name: STREAM})
         self.expected = by_id([json.loads(answer.value) for answer in straight.push(self.records).episodes])

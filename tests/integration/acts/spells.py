@@ -3,7 +3,7 @@
 from typing import Any
 
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.acts.stage import Stage
+from tests.integration.acts.stage import Stage, received_now
 from tests.integration.fusion_process import START_S
 from tests.spark_jobs.inputs import Row, frame
 
@@ -63,7 +63,7 @@ class Spells:
         self.stage.wait(lambda: (self.spells(), self.rung()) == (spells, rung), lambda: (self.spells(), self.rung()))
 
     def _send(self, records: list[InputRecord]) -> None:
-        self.stage.fusion.send("detections", records)
+        self.stage.fusion.send("detections", received_now(records))
 
     def spells(self) -> list[tuple[float, float, str]]:
         """Return each episode there is: from which minute to which, and whether it goes on."""

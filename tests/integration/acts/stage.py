@@ -1,6 +1,8 @@
 """What the acts play on: Kafka, fusion, ingest and alerting on topics of their own, and who is told of alerts."""
 
-from collections.abc import Callable, Iterator
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import yaml
 
 from deploy.local.broker import Broker
+from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.integration.service_process import AlertingProcess, IngestProcess, running_alerting, running_ingest
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
@@ -84,6 +87,15 @@ class Stage:
     def is_told_of_all(self) -> bool:
         """Whether every alert was delivered and written down, so that the next alerting tells nothing again."""
         return self.alerting.deliveries_waiting() == 0
+
+
+def received_now(records: Iterable[InputRecord]) -> list[InputRecord]:
+    """Return frames as if ingest had taken them now: fusion forgets an area that nobody has heard of for long."""
+    now_us = time.time_ns() // 1000
+    return [
+        each._replace(value=json.dumps({**json.loads(each.value or b""), "received_at_us": now_us + nth}).encode())
+        for nth, each in enumerate(records)
+    ]
 
 
 @contextmanager
