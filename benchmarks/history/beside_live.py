@@ -15,7 +15,7 @@ from statistics import quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.history.archived import Size, write_archive
@@ -71,7 +71,7 @@ def _offer(posts: OpenLoop, arrivals: Arrivals, seconds: float) -> list[float]:
 
 
 @contextmanager
-def asking(client: httpx.Client, size: Size) -> Iterator[list[Any]]:
+def asking(client: httpx2.Client, size: Size) -> Iterator[list[Any]]:
     """Ask for one run after the other; yield those that have ended. The last one is cancelled."""
     stopping, ended = threading.Event(), list[Any]()
 

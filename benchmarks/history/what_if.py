@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 import psutil
 import yaml
 
@@ -67,7 +67,7 @@ def _row(size: Size) -> list[Any]:
 
 
 @contextmanager
-def serving(archive: Archive, folder: Path, **settings: str) -> Iterator[tuple[httpx.Client, psutil.Process]]:
+def serving(archive: Archive, folder: Path, **settings: str) -> Iterator[tuple[httpx2.Client, psutil.Process]]:
     """Run `serve` over an archive; without Kafka, which a run of a document over an archive does not need."""
     [port] = free_ports(1)
     streams = {name: {"max_delay_s": 120, "longest_template_s": 1} for name in STREAMS}
@@ -89,7 +89,7 @@ def serving(archive: Archive, folder: Path, **settings: str) -> Iterator[tuple[h
     try:
         if not wait_until(lambda: is_ready(port), 60):
             raise SystemExit((folder / "serve.log").read_text(errors="replace")[-2000:])
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             yield client, process
     finally:
         process.terminate()
@@ -103,7 +103,7 @@ def asked(size: Size, **more: Any) -> dict[str, Any]:
     return {"query": QUERY, "from": BEGUN_US, "to": to_us, "min_threshold": LEAST, "keeps_matches": False, **more}
 
 
-def _asked(client: httpx.Client, process: psutil.Process, size: Size) -> Answered:
+def _asked(client: httpx2.Client, process: psutil.Process, size: Size) -> Answered:
     """Ask, and look every 50 ms how far it is."""
     begun_s, begun_cpu_s, peak_b, first_s, cpu_s = time.perf_counter(), cpu_seconds(process), 0, 0.0, 0.0
     run = client.post("/v1/history-runs", json=asked(size)).raise_for_status().json()["run"]

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-import httpx
+import httpx2
 import yaml
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
@@ -84,7 +84,7 @@ def running_broker(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def running_alerting(folder: Path, bootstrap: str, receivers: dict[str, Any]) -> Iterator[httpx.Client]:
+def running_alerting(folder: Path, bootstrap: str, receivers: dict[str, Any]) -> Iterator[httpx2.Client]:
     (folder / "receivers.yaml").write_text(yaml.safe_dump({"receivers": receivers}), encoding="utf-8")
     [port] = free_ports(1)
     settings = {
@@ -97,30 +97,30 @@ def running_alerting(folder: Path, bootstrap: str, receivers: dict[str, Any]) ->
     environ = {**os.environ, **{f"COINCIDE_ALERTING_{name.upper()}": json.dumps(v) for name, v in settings.items()}}
     with subprocess.Popen([sys.executable, "-m", "services.alerting"], cwd=ROOT, env=environ) as process:
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
                 assert wait_until(lambda: _is_ready(client), WITHIN_S)
                 yield client
         finally:
             process.terminate()
 
 
-def _is_ready(client: httpx.Client) -> bool:
+def _is_ready(client: httpx2.Client) -> bool:
     try:
         return client.get("/readyz").status_code == 200
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 
-def read_live(client: httpx.Client, came_s: Times, sent_s: Times) -> None:
+def read_live(client: httpx2.Client, came_s: Times, sent_s: Times) -> None:
     """Note when the live stream had which match, and when that was sent, until the stream ends."""
-    with httpx.stream("GET", f"{client.base_url}/v1/live", timeout=None, trust_env=False) as response:
+    with httpx2.stream("GET", f"{client.base_url}/v1/live", timeout=None, trust_env=False) as response:
         try:
             for line in response.iter_lines():
                 match = json.loads(line[5:]) if line.startswith("data:") else {"members": []}
                 if len({each["detected_at_us"] for each in match["members"]}) == 1:  # else a match by chance
                     came_s[match["id"]] = time.time()
                     sent_s[match["id"]] = max(each["attributes"]["sent_us"] for each in match["members"]) / 1e6
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return
 
 
@@ -189,7 +189,7 @@ def delays_from_post(options: Options) -> list[list[Any]]:
     return percentiles({id_: at_s for id_, at_s in sent_s.items() if at_s >= warm_at_s}, live_s, [hook])
 
 
-def _have_it_ring(alerting: httpx.Client) -> None:
+def _have_it_ring(alerting: httpx2.Client) -> None:
     """Give the line's query a rule; return when matches are found by it."""
     path, query = "/v1/queries/pairs", {**whole_line.QUERY, **ALERT}
     version = alerting.put(path, json=query, headers={"If-Match": "*"}).raise_for_status().json()["version"]
@@ -232,7 +232,7 @@ def pages(options: Options) -> Iterator[list[Any]]:
                 yield [words, *_timed(client, parameters, options.rounds_of(20))]
 
 
-def _timed(client: httpx.Client, parameters: dict[str, Any], rounds: int) -> list[str]:
+def _timed(client: httpx2.Client, parameters: dict[str, Any], rounds: int) -> list[str]:
     taken_s = []
     for _ in range(rounds):
         begun_s = time.perf_counter()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
-import httpx
+import httpx2
 
 CONNECTIONS = 8
 HEAD = (
@@ -95,6 +95,6 @@ class OpenLoop:
 
 def is_ready(port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=2).status_code == 200
-    except httpx.HTTPError:
+        return httpx2.get(f"http://127.0.0.1:{port}/readyz", timeout=2).status_code == 200
+    except httpx2.HTTPError:
         return False

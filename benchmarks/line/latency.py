@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from statistics import quantiles
 from typing import Any
 
-import httpx
+import httpx2
 from kafka import KafkaConsumer
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -72,8 +72,8 @@ class Arrivals:
 
 def read_live(system: System, arrivals: Arrivals) -> None:
     """Read the live stream as a person's browser would."""
-    url, timeout = f"{system.layout.url('alerting')}/v1/live", httpx.Timeout(30.0)
-    with httpx.Client(timeout=timeout) as client, client.stream("GET", url) as response:
+    url, timeout = f"{system.layout.url('alerting')}/v1/live", httpx2.Timeout(30.0)
+    with httpx2.Client(timeout=timeout) as client, client.stream("GET", url) as response:
         for line in response.iter_lines():
             members = json.loads(line[5:])["members"] if line.startswith("data:") else []
             if len({member["detected_at_us"] for member in members}) == 1:  # else a match by chance
@@ -151,7 +151,7 @@ def transport(system: System) -> Iterator[str]:
 
 def batch_parts(url: str) -> Counter[str]:
     """Return how many micro-batches a job has finished so far, as "batches", and the seconds of each part of them."""
-    families = text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+    families = text_string_to_metric_families(httpx2.get(f"{url}/metrics").text)
     samples = [sample for family in families for sample in family.samples]
     parts = {each.labels["part"]: each.value for each in samples if each.name.endswith("batch_part_seconds_total")}
     [batches] = [each.value for each in samples if each.name == "coincide_fusion_batches_total"]

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
+import httpx2
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop
@@ -140,20 +140,23 @@ def of_whole_line(warm_s: float, seconds: float) -> Run:
 @contextmanager
 def reading(system: System) -> Iterator[None]:
     """Read the live stream as a browser does, which looks at nothing."""
-    with httpx.Client(timeout=60) as client, client.stream("GET", f"{system.layout.url('alerting')}/v1/live") as answer:
+    with (
+        httpx2.Client(timeout=60) as client,
+        client.stream("GET", f"{system.layout.url('alerting')}/v1/live") as answer,
+    ):
         threading.Thread(target=_read, args=(answer,), daemon=True).start()
         yield
 
 
-def _read(answer: httpx.Response) -> None:
-    with suppress(httpx.HTTPError, httpx.StreamError):  # it is closed at the end
+def _read(answer: httpx2.Response) -> None:
+    with suppress(httpx2.HTTPError, httpx2.StreamError):  # it is closed at the end
         for _ in answer.iter_raw():
             pass
 
 
 def batches_of(system: System) -> float:
     """Return how many micro-batches there were so far."""
-    return total(httpx.get(f"{system.layout.url('fusion')}/metrics").text, "coincide_fusion_batches_total")
+    return total(httpx2.get(f"{system.layout.url('fusion')}/metrics").text, "coincide_fusion_batches_total")
 
 
 def _come_through(system: System, load: OpenLoop) -> None:

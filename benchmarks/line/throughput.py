@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from statistics import mean
 from typing import NamedTuple
 
-import httpx
+import httpx2
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop
@@ -54,7 +54,7 @@ class Progress(NamedTuple):
 
     @classmethod
     def of(cls, system: System) -> Progress:
-        fusion, alerting = (httpx.get(f"{system.layout.url(of)}/metrics").text for of in ("fusion", "alerting"))
+        fusion, alerting = (httpx2.get(f"{system.layout.url(of)}/metrics").text for of in ("fusion", "alerting"))
         totals = ((fusion, "fusion_detections"), (fusion, "fusion_matches"), (alerting, "alerting_matches"))
         return cls(*(total(text, f"coincide_{name}_total") for text, name in totals))
 

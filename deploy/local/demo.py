@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-import httpx
+import httpx2
 from rich.console import Console
 
 from coincide.queries import Query
@@ -92,9 +92,9 @@ def _newest_bangs(system: System, since_us: int) -> list[dict[str, Any]]:
     """Return the newest matches, superseded ones too, the newest first; none while alerting does not answer."""
     try:
         answer = system.alerting.get("/v1/matches", params={"query": BANG, "superseded": "any", "limit": _NEWEST})
-    except httpx.HTTPError:
+    except httpx2.HTTPError:
         return []
-    matches = answer.json()["items"] if answer.status_code == httpx.codes.OK else []
+    matches = answer.json()["items"] if answer.status_code == httpx2.codes.OK else []
     return [match for match in matches if match["received_at_us"] >= since_us]
 
 
@@ -126,7 +126,7 @@ def applied_query(system: System, id_: str) -> Query:
 
 def _query(system: System, id_: str) -> dict[str, Any]:
     answer = system.alerting.get(f"/v1/queries/{id_}")
-    return dict(answer.json()) if answer.status_code == httpx.codes.OK else {}
+    return dict(answer.json()) if answer.status_code == httpx2.codes.OK else {}
 
 
 def _is_applied(query: dict[str, Any]) -> bool:
@@ -137,11 +137,11 @@ def post_all(system: System) -> None:
     """Post as the three gateways would, all at once; a `LocalError` where ingest does not accept everything."""
     with ThreadPoolExecutor(len(DETECTORS)) as gateways:
         for sensor, answer in gateways.map(lambda post: (post[0], _post(system, post[1])), posts().items()):
-            if answer.status_code != httpx.codes.ACCEPTED:
+            if answer.status_code != httpx2.codes.ACCEPTED:
                 raise LocalError(f"ingest answered {answer.status_code} to the detections of {sensor}: {answer.text}")
 
 
-def _post(system: System, body: bytes) -> httpx.Response:
+def _post(system: System, body: bytes) -> httpx2.Response:
     headers = {"Content-Type": "application/x-ndjson"}
     return system.ingest.post("/v1/detections", content=body, headers=headers)
 
@@ -186,7 +186,7 @@ def wait_for_episode(system: System, query: str, count: int) -> dict[str, Any]:
 
 def _episodes(system: System, query: str) -> list[dict[str, Any]]:
     answer = system.alerting.get("/v1/episodes", params={"query": query})
-    return list(answer.json()["items"]) if answer.status_code == httpx.codes.OK else []
+    return list(answer.json()["items"]) if answer.status_code == httpx2.codes.OK else []
 
 
 def _print_urls(system: System) -> None:

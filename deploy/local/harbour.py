@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from coincide import Histogram
 from deploy.local.machine import ROOT, LocalError, exit_with
@@ -62,7 +62,7 @@ def reports(start_s: float, templates: Mapping[str, Histogram], dice: random.Ran
 
 
 def play(
-    ingest: httpx.Client,
+    ingest: httpx2.Client,
     templates: Mapping[str, Histogram],
     stopped: threading.Event,
     clock: Callable[[], float] = time.time,
@@ -88,25 +88,25 @@ def play(
         wait_until(start_s + dice.uniform(*APART_S))
 
 
-def _post(ingest: httpx.Client, sensor: str, reported_s: float) -> str:
+def _post(ingest: httpx2.Client, sensor: str, reported_s: float) -> str:
     """Return what became of it, as ingest says or as the connection ended."""
     detection = {"sensor": sensor, "stream": STREAM, "detected_at": datetime.fromtimestamp(reported_s, UTC).isoformat()}
     try:
         answer = ingest.post("/v1/detections", json=[detection])
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         return f"not posted, {type(error).__name__} {error}"
-    accepted = answer.status_code == httpx.codes.ACCEPTED and answer.json()["accepted"] == 1
+    accepted = answer.status_code == httpx2.codes.ACCEPTED and answer.json()["accepted"] == 1
     return "accepted" if accepted else f"answered {answer.status_code} {answer.text}"
 
 
 def _main() -> None:
     configure_logs()
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request would say it twice
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request would say it twice
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     trusted = os.environ["COINCIDE_LOCAL_TRUSTED"]
     trust = trust_context(Path(trusted) if trusted else None)
-    with httpx.Client(base_url=os.environ["COINCIDE_LOCAL_INGEST"], timeout=_HTTP_TIMEOUT_S, verify=trust) as ingest:
+    with httpx2.Client(base_url=os.environ["COINCIDE_LOCAL_INGEST"], timeout=_HTTP_TIMEOUT_S, verify=trust) as ingest:
         play(ingest, microphones(), stopped)
     log.info("stopped")
 

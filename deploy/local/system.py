@@ -13,7 +13,7 @@ from dataclasses import asdict
 from functools import cached_property
 from ssl import SSLContext
 
-import httpx
+import httpx2
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -62,20 +62,20 @@ class System:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.supervision = Supervision(layout)
-        self._clients: list[httpx.Client] = []
+        self._clients: list[httpx2.Client] = []
 
     @cached_property
-    def ingest(self) -> httpx.Client:
+    def ingest(self) -> httpx2.Client:
         """A client of ingest."""
         return self._client("ingest")
 
     @cached_property
-    def alerting(self) -> httpx.Client:
+    def alerting(self) -> httpx2.Client:
         """A client of alerting."""
         return self._client("alerting")
 
-    def _client(self, name: str) -> httpx.Client:
-        client = httpx.Client(base_url=self.layout.url(name), timeout=_HTTP_TIMEOUT_S, verify=self._trust)
+    def _client(self, name: str) -> httpx2.Client:
+        client = httpx2.Client(base_url=self.layout.url(name), timeout=_HTTP_TIMEOUT_S, verify=self._trust)
         self._clients.append(client)
         return client
 
@@ -145,8 +145,8 @@ class System:
         if halt := self._halt_of("fusion"):
             raise HaltedError(f"fusion is {halt}")
         try:
-            told = httpx.get(f"{self.layout.url('fusion')}/metrics", timeout=2.0, verify=self._trust).text
-        except httpx.HTTPError:
+            told = httpx2.get(f"{self.layout.url('fusion')}/metrics", timeout=2.0, verify=self._trust).text
+        except httpx2.HTTPError:
             return None
         for sample in (each for family in text_string_to_metric_families(told) for each in family.samples):
             if sample.name == "coincide_fusion_lag_records" and sample.labels["topic"].endswith("detections"):
@@ -191,12 +191,12 @@ class System:
         if name == "kafka":
             return answers(self.layout.bootstrap)
         answer = self._readiness(name)
-        return answer is not None and answer.status_code == httpx.codes.OK
+        return answer is not None and answer.status_code == httpx2.codes.OK
 
-    def _readiness(self, name: str) -> httpx.Response | None:
+    def _readiness(self, name: str) -> httpx2.Response | None:
         try:
-            return httpx.get(f"{self.layout.url(name)}/readyz", timeout=2.0, verify=self._trust)
-        except httpx.HTTPError as error:
+            return httpx2.get(f"{self.layout.url(name)}/readyz", timeout=2.0, verify=self._trust)
+        except httpx2.HTTPError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise LocalError(f"the certificate of {name} is not believed: {error}") from error
             return None

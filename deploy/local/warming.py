@@ -9,7 +9,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from deploy.local.class_archives import ClassArchives, class_archives, write_option
 from deploy.local.demo import wait_in_patience
@@ -51,7 +51,7 @@ def _run_once(folder: Path, archives: ClassArchives) -> None:
 
 def _find_a_match(system: System) -> None:
     ended = threading.Event()
-    with httpx.Client(base_url=system.layout.url("ingest"), timeout=10) as ingest:
+    with httpx2.Client(base_url=system.layout.url("ingest"), timeout=10) as ingest:
         harbour = threading.Thread(target=play, args=(ingest, microphones(), ended))
         harbour.start()
         wait_in_patience(system, lambda: bool(system.alerting.get(f"/v1/matches?query={BANG}").json()["items"]))

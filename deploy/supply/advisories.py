@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
+import httpx2
 
 from deploy.supply.parts import Part, parts
 
@@ -28,7 +28,7 @@ class UnavailableError(Exception):
 def advisories(listed: Sequence[Part], database: str) -> dict[str, list[str]]:
     """Return the ids of the advisories of each part that has some, by its purl."""
     known: dict[str, list[str]] = {}
-    with httpx.Client(base_url=database, timeout=TIMEOUT_S) as client:
+    with httpx2.Client(base_url=database, timeout=TIMEOUT_S) as client:
         for start in range(0, len(listed), PARTS_A_QUESTION):
             purls = [part.purl for part in listed[start : start + PARTS_A_QUESTION]]
             for purl, ids in _asked(client, purls).items():
@@ -36,7 +36,7 @@ def advisories(listed: Sequence[Part], database: str) -> dict[str, list[str]]:
     return known
 
 
-def _asked(client: httpx.Client, purls: list[str]) -> dict[str, set[str]]:
+def _asked(client: httpx2.Client, purls: list[str]) -> dict[str, set[str]]:
     """Ask of ``purls``, and of those with a further page again."""
     known: dict[str, set[str]] = {}
     pages: dict[str, str | None] = dict.fromkeys(purls)
@@ -54,11 +54,11 @@ def _asked(client: httpx.Client, purls: list[str]) -> dict[str, set[str]]:
     raise UnavailableError(f"it had not told all after {MOST_PAGES} pages")
 
 
-def _answer(client: httpx.Client, pages: dict[str, Any]) -> list[dict[str, Any]]:
+def _answer(client: httpx2.Client, pages: dict[str, Any]) -> list[dict[str, Any]]:
     queries = [{"package": {"purl": purl}} | ({"page_token": token} if token else {}) for purl, token in pages.items()]
     try:
         answer = client.post("/v1/querybatch", json={"queries": queries}).raise_for_status().json()
-    except (httpx.HTTPError, ValueError) as error:
+    except (httpx2.HTTPError, ValueError) as error:
         raise UnavailableError(str(error) or type(error).__name__) from error
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list) or len(results) != len(queries):

@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"the console cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 1
     configure_logs(settings.log_level)
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request would hide all others
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request would hide all others
     serve(app, settings, tls)
     return 0
 

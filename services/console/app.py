@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
+import httpx2
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from nicegui import core, ui
@@ -111,7 +111,7 @@ def _add_page(parts: ConsoleParts, page: ConsolePage) -> None:
             try:
                 await page.show(viewer)
             except RestError as error:
-                if error.status == httpx.codes.UNAUTHORIZED:
+                if error.status == httpx2.codes.UNAUTHORIZED:
                     parts.sessions.end(session.id)
                     ui.navigate.to(sign_in_path(request))  # the page may have been sent already
                 else:

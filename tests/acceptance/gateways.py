@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 
 COUNT = 4
 ROUND = 40  # detections that the gateways post together before any goes on: so far they may drift apart,
@@ -31,21 +31,21 @@ class Gateways:
     def post(self, items: Sequence[dict[str, Any]]) -> list[str]:
         """Post everything and return the accepted ids, in the order of ``items``."""
         with ExitStack() as stack, ThreadPoolExecutor(COUNT) as pool:
-            clients = [stack.enter_context(httpx.Client(base_url=self.url, timeout=60.0)) for _ in range(COUNT)]
+            clients = [stack.enter_context(httpx2.Client(base_url=self.url, timeout=60.0)) for _ in range(COUNT)]
             return [id_ for together in rounds(items) for id_ in self._round(pool, clients, together)]
 
-    def _round(self, pool: ThreadPoolExecutor, clients: list[httpx.Client], items: list[dict[str, Any]]) -> list[str]:
+    def _round(self, pool: ThreadPoolExecutor, clients: list[httpx2.Client], items: list[dict[str, Any]]) -> list[str]:
         """Deal the items out to the gateways, which post their batches at the same time."""
         batches = [items[i::COUNT] for i in range(COUNT) if items[i::COUNT]]
         answered = list(pool.map(self._deliver, clients, batches))
         return [answered[i % COUNT][i // COUNT] for i in range(len(items))]
 
-    def _deliver(self, client: httpx.Client, batch: list[dict[str, Any]]) -> list[str]:
+    def _deliver(self, client: httpx2.Client, batch: list[dict[str, Any]]) -> list[str]:
         answers = [self._until_accepted(client, batch) for _ in range(self.times)]
         assert all(ids == answers[0] for ids in answers), "the same batch was given other ids the second time"
         return answers[0]
 
-    def _until_accepted(self, client: httpx.Client, batch: list[dict[str, Any]]) -> list[str]:
+    def _until_accepted(self, client: httpx2.Client, batch: list[dict[str, Any]]) -> list[str]:
         give_up_s = time.monotonic() + self.patience_s
         while True:
             response = client.post("/v1/detections", json=batch)

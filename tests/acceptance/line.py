@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from coincide import Window
@@ -107,7 +107,7 @@ class Scenario:
     def _heard(self, names: set[str]) -> bool:
         try:
             matches = self.line.matches(italy.BELL.query, self.area)
-        except httpx.TransportError:  # alerting is just being restarted
+        except httpx2.TransportError:  # alerting is just being restarted
             return False
         return any({member["id"] for member in match["members"]} == names for match in matches)
 

@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -116,7 +116,7 @@ class Town:
 
     def post(self, items: list[dict[str, Any]]) -> None:
         url = f"{self.system.layout.url('ingest')}/v1/detections"
-        assert httpx.post(url, json=items, timeout=30).status_code == 202
+        assert httpx2.post(url, json=items, timeout=30).status_code == 202
 
     def let_fireworks_off(self) -> None:
         rng, until_s = random.Random(3), time.monotonic() + FIREWORKS_FOR_S
@@ -147,7 +147,7 @@ class Town:
 
     def _newest(self, area: str) -> list[dict[str, Any]]:
         url = f"{self.system.layout.url('alerting')}/v1/matches"
-        newest = httpx.get(url, params={"query": "pair", "area": area, "limit": 20}, timeout=30)
+        newest = httpx2.get(url, params={"query": "pair", "area": area, "limit": 20}, timeout=30)
         items: list[dict[str, Any]] = newest.json()["items"]
         return items
 

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-import httpx
+import httpx2
 import numpy as np
 import pytest
 
@@ -22,17 +22,17 @@ LAB_US = 546_307_200_000_000  # two months after the neutrinos
 DAY = {"from": "1987-02-23T00:00:00Z", "to": "1987-02-24T00:00:00Z"}
 
 
-def done(system: System, answer: httpx.Response) -> dict[str, Any]:
+def done(system: System, answer: httpx2.Response) -> dict[str, Any]:
     url = f"{system.layout.url('history')}/v1/history-runs/{answer.json()['run']}"
-    until(lambda: httpx.get(url).json()["state"] not in {"queued", "running"})
-    said: dict[str, Any] = httpx.get(url).json()
+    until(lambda: httpx2.get(url).json()["state"] not in {"queued", "running"})
+    said: dict[str, Any] = httpx2.get(url).json()
     assert said["state"] == "done", said
     return said
 
 
 def test_what_if_over_the_archive_has_the_matches_that_are_live(system: System, neutrinos: Live) -> None:
     url = f"{system.layout.url('history')}/v1/queries/{ANY_TWO}/what-if"
-    said = done(system, httpx.get(url, params={**DAY, "min_threshold": "0.05"}))
+    said = done(system, httpx2.get(url, params={**DAY, "min_threshold": "0.05"}))
     live = neutrinos[ANY_TWO]
     assert said["matches"] == len(live) > 5
     by_threshold = {point["threshold"]: point for point in said["curve"]}
@@ -48,15 +48,15 @@ def test_as_live_and_complete_are_the_live_records(system: System, neutrinos: Li
     now_us = time.time_ns() // 1_000
     as_live = {"query": query, "from": now_us - 3_600_000_000, "to": now_us, "as_live": True}
     for fields in (as_live, {"query": query, **DAY}):
-        run = done(system, httpx.post(url, json=fields))
-        counts = httpx.get(f"{url}/{run['run']}/compare", timeout=30).json()["counts"]
+        run = done(system, httpx2.post(url, json=fields))
+        counts = httpx2.get(f"{url}/{run['run']}/compare", timeout=30).json()["counts"]
         assert counts == {"added": 0, "gone": 0, "changed": 0, "same": run["matches"], "older": 0}
         assert run["matches"] > 0
 
 
 def _template_of_mic(ingest: str) -> Histogram:
-    named = httpx.get(f"{ingest}/v1/sensors/mic").json()["streams"]["noise"]
-    of = httpx.get(f"{ingest}/v1/templates/{named}").raise_for_status().json()
+    named = httpx2.get(f"{ingest}/v1/sensors/mic").json()["streams"]["noise"]
+    of = httpx2.get(f"{ingest}/v1/templates/{named}").raise_for_status().json()
     return Histogram(of["edges_s"], of["mass"])
 
 
@@ -64,7 +64,7 @@ def test_a_template_is_learnt_proposed_and_accepted(system: System) -> None:
     """A microphone that is said to be up to 8 s late is 5 s late, as a geophone that is right tells."""
     ingest, alerting = system.layout.url("ingest"), system.layout.url("alerting")
     for name, streams in (("geo", {"seismic": {"point": True}}), ("mic", {"noise": {"uniform": [-8, 0]}})):
-        httpx.put(f"{ingest}/v1/sensors/{name}", json={"area": "lab", "streams": streams}).raise_for_status()
+        httpx2.put(f"{ingest}/v1/sensors/{name}", json={"area": "lab", "streams": streams}).raise_for_status()
     late_us = np.rint(np.random.default_rng(1987).normal(5e6, 2e5, 100)).astype(int).tolist()
     truth_us = [LAB_US + nth * 60_000_000 for nth in range(100)]
     times_us = {"geo": truth_us, "mic": [at_us + late for at_us, late in zip(truth_us, late_us, strict=True)]}
@@ -74,22 +74,22 @@ def test_a_template_is_learnt_proposed_and_accepted(system: System) -> None:
         for nth, at_us in enumerate(of)
     ]
     rows = metric(system.layout.url("archive"), ROWS) or 0
-    assert httpx.post(f"{ingest}/v1/detections", json=items).json()["accepted"] == len(items)
+    assert httpx2.post(f"{ingest}/v1/detections", json=items).json()["accepted"] == len(items)
     until(lambda: (metric(system.layout.url("archive"), ROWS) or 0) >= rows + len(items))
     fields = {"from": LAB_US, "to": LAB_US + 7_200_000_000, "within": [-20, 20], "reference_stream": "seismic"}
     why = {"Change-Reason": "the microphone is slow"}
-    run = httpx.post(f"{alerting}/v1/learning-runs", json=fields, headers=why, timeout=30).json()["run"]
+    run = httpx2.post(f"{alerting}/v1/learning-runs", json=fields, headers=why, timeout=30).json()["run"]
     path = f"{alerting}/v1/learning-runs/{run}"
-    until(lambda: httpx.get(path).json()["state"] not in {"queued", "running"})
-    said = httpx.get(path).json()
+    until(lambda: httpx2.get(path).json()["state"] not in {"queued", "running"})
+    said = httpx2.get(path).json()
     assert (said["state"], said["detections"], said["proposed"]) == ("done", 200, 1), said
-    [proposal] = httpx.get(f"{ingest}/v1/template-proposals", params={"state": "open"}, timeout=30).json()["items"]
+    [proposal] = httpx2.get(f"{ingest}/v1/template-proposals", params={"state": "open"}, timeout=30).json()["items"]
     assert (proposal["sensor"], proposal["stream"], proposal["errors"]) == ("mic", "noise", 100)
     before = _template_of_mic(ingest)
-    httpx.post(f"{ingest}/v1/template-proposals/{proposal['id']}/accept", timeout=30).raise_for_status()
+    httpx2.post(f"{ingest}/v1/template-proposals/{proposal['id']}/accept", timeout=30).raise_for_status()
     assert before.mean_s == -4
     until(lambda: _template_of_mic(ingest).mean_s == pytest.approx(-5, abs=0.1))
-    audit = httpx.get(f"{alerting}/v1/audit", params={"subject": run}, timeout=30).json()["items"]
+    audit = httpx2.get(f"{alerting}/v1/audit", params={"subject": run}, timeout=30).json()["items"]
     assert [(each["component"], each["action"], each["why"]) for each in audit if each["subject"] == run] == [
         ("history", "learning_run.asked", "the microphone is slow")
     ]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.demo import applied_query
@@ -33,7 +33,7 @@ def arrivals(system: System, query: str) -> Iterator[list[str]]:
     """Of which matches the live stream told, by their first members' ids, in its order."""
     told: list[str] = []
     is_open = threading.Event()
-    client = httpx.Client(timeout=httpx.Timeout(10, read=None))
+    client = httpx2.Client(timeout=httpx2.Timeout(10, read=None))
 
     def read() -> None:
         url = f"{system.layout.url('alerting')}/v1/live"
@@ -42,7 +42,7 @@ def arrivals(system: System, query: str) -> Iterator[list[str]]:
                 is_open.set()
                 data = (json.loads(line[5:]) for line in answer.iter_lines() if line.startswith("data:"))
                 told.extend(each["members"][0]["id"] for each in data if "members" in each)
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             return  # it was closed
 
     reader = threading.Thread(target=read, daemon=True)
@@ -73,7 +73,7 @@ def told(system: System) -> Iterator[Sink]:
 
 def post_pair(system: System, name: str, at_us: int) -> None:
     pair = [{"sensor": f"told-{which}", "detected_at": at_us, "id": name} for which in "ab"]
-    answer = httpx.post(f"{system.layout.url('ingest')}/v1/detections", json=pair, timeout=30)
+    answer = httpx2.post(f"{system.layout.url('ingest')}/v1/detections", json=pair, timeout=30)
     assert answer.status_code == 202
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import uvicorn
 import yaml
 from prometheus_client import CollectorRegistry
@@ -204,8 +204,8 @@ class Line:
         samples = [f"coincide_{each}_requests_refused_total" for each in ("ingest", "alerting")]
         return sum(self.access_metrics.get_sample_value(each, {"reason": reason}) or 0.0 for each in samples)
 
-    def call(self, method: str, component: str, path: str, **options: Any) -> httpx.Response:
-        return httpx.request(method, self.url(component) + path, timeout=30.0, **options)
+    def call(self, method: str, component: str, path: str, **options: Any) -> httpx2.Response:
+        return httpx2.request(method, self.url(component) + path, timeout=30.0, **options)
 
     def items(self, what: str, **asked: Any) -> list[dict[str, Any]]:
         """Return the first page of what alerting lists."""
@@ -252,7 +252,7 @@ class Line:
         beat = {"v": 2, "heartbeat": True, "received_at_us": time.time_ns() // 1000}
         self._loop.call_soon_threadsafe(self.push, [("detections", None, json.dumps(beat).encode())])
 
-    def post(self, items: Any, **headers: str) -> httpx.Response:
+    def post(self, items: Any, **headers: str) -> httpx2.Response:
         return self.call("POST", "ingest", "/v1/detections", json=items, headers=headers)
 
     def post_1987(self) -> None:
@@ -286,7 +286,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running_line(Path(folder)) as line:
         line.post_1987()
         stopped = threading.Event()
-        client = httpx.Client(base_url=line.url("ingest"))
+        client = httpx2.Client(base_url=line.url("ingest"))
         threading.Thread(target=play, args=(client, microphones(), stopped), daemon=True).start()
         print(yaml.safe_dump({each: line.url(each) for each in line.ports}), flush=True)
         try:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -35,7 +35,7 @@ def console(system: System) -> ConsoleOfDemo:
 
 def test_1987_and_now_are_seen_within_a_minute(open_url: OpenPage, system: System) -> None:
     url = system.layout.url("console")
-    at_root = httpx.get(system.layout.url("alerting"))
+    at_root = httpx2.get(system.layout.url("alerting"))
     assert (at_root.status_code, at_root.headers["location"]) == (307, f"{url}/")
     system.supervision.start_process(HARBOUR)
     try:

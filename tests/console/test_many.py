@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -32,7 +32,7 @@ def crowd(tmp_path: Path) -> Iterator[tuple[Line, ServiceProcess]]:
 
 def offer(line: Line) -> None:
     """Post at a rate, for so long."""
-    with httpx.Client(base_url=line.url("ingest"), timeout=30.0) as client:
+    with httpx2.Client(base_url=line.url("ingest"), timeout=30.0) as client:
         begun_s = time.monotonic()
         for post in range(SECONDS * RATE_HZ // PER_POST):
             time.sleep(max(0.0, begun_s + post * PER_POST / RATE_HZ - time.monotonic()))

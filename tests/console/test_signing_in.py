@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -182,12 +182,12 @@ def test_metrics_need_a_key_where_the_console_does(locked_line: Line, tmp_path_f
 def test_requests_of_pages_from_elsewhere_are_refused(
     console: ServiceProcess, method: str, path: str, headers: dict[str, str], status: int
 ) -> None:
-    assert httpx.request(method, console.url + path, headers=headers).status_code == status
+    assert httpx2.request(method, console.url + path, headers=headers).status_code == status
 
 
 def test_a_body_that_is_too_long_or_has_no_length_is_refused(console: ServiceProcess) -> None:
-    assert httpx.post(f"{console.url}/sign-in", content=b"x" * 70_000).status_code == 413
-    assert httpx.post(f"{console.url}/sign-in", content=iter([b"x"])).status_code == 413
+    assert httpx2.post(f"{console.url}/sign-in", content=b"x" * 70_000).status_code == 413
+    assert httpx2.post(f"{console.url}/sign-in", content=iter([b"x"])).status_code == 413
 
 
 def test_a_page_from_elsewhere_cannot_open_a_socket_or_a_frame(open_page: OpenPage, console: ServiceProcess) -> None:
@@ -203,7 +203,7 @@ def test_a_page_from_elsewhere_cannot_open_a_socket_or_a_frame(open_page: OpenPa
     })"""
     assert elsewhere.evaluate(script, address) == "refused"
     assert page.evaluate(script, address) == "open"
-    headers = httpx.get(console.url).headers
+    headers = httpx2.get(console.url).headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy

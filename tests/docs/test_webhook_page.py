@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.machine import ROOT, free_ports
@@ -51,6 +51,6 @@ def test_it_prints_what_is_signed_once_and_refuses_what_is_not() -> None:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(url, trust_env=False).status_code == 501
-    except httpx.TransportError:
+        return httpx2.get(url, trust_env=False).status_code == 501
+    except httpx2.TransportError:
         return False

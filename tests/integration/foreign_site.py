@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 LOADED_WITHIN_S = 60.0
 #: Each attempt's status, or `blocked` where the browser gave the page no answer; then the site is told.
@@ -64,7 +64,7 @@ class _Page(BaseHTTPRequestHandler):
     def _hand_on(self) -> None:
         """Send the request on as the browser wrote it, its Host included."""
         headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
-        answer = httpx.request(
+        answer = httpx2.request(
             self.command, self.server.behind + self.path, headers=headers, content=self._body(), timeout=10
         )
         self._answer(answer.status_code, answer.content, answer.headers.get("content-type", "text/plain"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-import httpx
+import httpx2
 import psutil
 
 from deploy.local.machine import ROOT, free_ports
@@ -32,14 +32,14 @@ class ServiceProcess:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def call(self, method: str, path: str, **options: Any) -> httpx.Response:
-        return httpx.request(method, self.url + path, timeout=30.0, **options)
+    def call(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        return httpx2.request(method, self.url + path, timeout=30.0, **options)
 
     def status_of(self, path: str) -> int:
         """Return the status of a GET, 0 while nobody listens."""
         try:
             return self.call("GET", path).status_code
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return 0
 
     def wait_for(self, path: str, status: int) -> None:
@@ -67,7 +67,7 @@ class ServiceProcess:
 
 
 class IngestProcess(ServiceProcess):
-    def post(self, items: Any) -> httpx.Response:
+    def post(self, items: Any) -> httpx2.Response:
         return self.call("POST", "/v1/detections", json=items)
 
 
@@ -89,8 +89,8 @@ class AlertingProcess(ServiceProcess):
 def metric(url: str, sample: str, headers: Mapping[str, str] | None = None) -> float | None:
     """Return the value of one line of /metrics, e.g. ``coincide_fusion_late_total``; None where nobody says it."""
     try:
-        lines = httpx.get(f"{url}/metrics", timeout=30.0, headers=headers).text.splitlines()
-    except httpx.TransportError:
+        lines = httpx2.get(f"{url}/metrics", timeout=30.0, headers=headers).text.splitlines()
+    except httpx2.TransportError:
         return None
     values = dict(line.rpartition(" ")[::2] for line in lines)
     return float(values[sample]) if sample in values else None
@@ -167,7 +167,7 @@ class LiveReader:
         deadline_s = time.monotonic() + LIVE_DEADLINE_S
         headers = {"Last-Event-ID": self._last_event_id} if self._last_event_id else {}
         url = f"{service}/v1/live?{self._wanted}"
-        with httpx.stream("GET", url, headers=headers, timeout=30, trust_env=False) as response:
+        with httpx2.stream("GET", url, headers=headers, timeout=30, trust_env=False) as response:
             response.raise_for_status()
             for line in response.iter_lines():
                 assert time.monotonic() < deadline_s, f"read {LIVE_DEADLINE_S} s in vain"

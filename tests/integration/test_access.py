@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import sync_playwright
 from prometheus_client import CollectorRegistry
@@ -97,14 +97,14 @@ def make_key(alerting: AlertingProcess, admin: str, **wanted: Any) -> dict[str, 
     return body
 
 
-def statuses(*asked: Callable[[], httpx.Response]) -> list[int]:
+def statuses(*asked: Callable[[], httpx2.Response]) -> list[int]:
     return [each().status_code for each in asked]
 
 
 def test_without_a_key_only_health_answers(ingest: IngestProcess, alerting: AlertingProcess, job: str) -> None:
     for url in (ingest.url, alerting.url, job):
-        assert httpx.get(f"{url}/livez").status_code == 200
-        refused = httpx.get(f"{url}/metrics")
+        assert httpx2.get(f"{url}/livez").status_code == 200
+        refused = httpx2.get(f"{url}/metrics")
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
         assert refused.headers["content-type"] == "application/problem+json"
     assert ingest.post([]).status_code == 401
@@ -115,7 +115,7 @@ def test_a_key_is_refused_everywhere_within_2_s_of_its_revocation(
 ) -> None:
     key = make_key(alerting, admin, name="reader", scopes=["read"])
     everywhere = [
-        lambda url=url, path=path: httpx.get(f"{url}{path}", headers=bearer(key["key"]))
+        lambda url=url, path=path: httpx2.get(f"{url}{path}", headers=bearer(key["key"]))
         for url, path in ((ingest.url, "/v1/sensors"), (alerting.url, "/v1/queries"), (job, "/metrics"))
     ]
     until(lambda: statuses(*everywhere) == [200, 200, 200])
@@ -127,7 +127,7 @@ def test_a_key_is_refused_everywhere_within_2_s_of_its_revocation(
 
 def test_a_live_stream_ends_within_2_s_of_its_keys_revocation(alerting: AlertingProcess, admin: str) -> None:
     key = make_key(alerting, admin, name="live", scopes=["read"])
-    with httpx.stream("GET", f"{alerting.url}/v1/live", headers=bearer(key["key"]), timeout=20) as response:
+    with httpx2.stream("GET", f"{alerting.url}/v1/live", headers=bearer(key["key"]), timeout=20) as response:
         pieces = response.iter_text()
         assert ": open" in next(pieces)
         assert alerting.call("DELETE", f"/v1/keys/{key['id']}", headers=bearer(admin)).status_code == 204
@@ -143,7 +143,7 @@ def test_a_gateway_posts_for_its_areas_and_each_other_item_is_refused(
     now = datetime.now(UTC).isoformat()
     items = [{"sensor": name, "detected_at": now} for name in ("geo", "imb")]
 
-    def post() -> httpx.Response:
+    def post() -> httpx2.Response:
         return ingest.call("POST", "/v1/detections", json=items, headers=bearer(key["key"]))
 
     until(lambda: post().status_code == 202)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.broker import Broker
@@ -34,7 +34,7 @@ def match_ids(alerting: AlertingProcess) -> list[str]:
     return sorted(match["id"] for match in alerting.items("/v1/matches", limit=1000))
 
 
-def set_threshold(alerting: AlertingProcess, id_: str, threshold: float, etag: str) -> httpx.Response:
+def set_threshold(alerting: AlertingProcess, id_: str, threshold: float, etag: str) -> httpx2.Response:
     headers = {"If-Match": etag}
     return alerting.call("PATCH", f"/v1/queries/{id_}/threshold", json={"threshold": threshold}, headers=headers)
 

@@ -8,7 +8,7 @@ from os import getloadavg
 from pathlib import Path
 from random import Random
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.layout import Layout
@@ -81,7 +81,7 @@ def new_key(system: System, scope: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {made.stdout.strip()}"}
 
 
-def show(client: httpx.Client, key: dict[str, str], path: str) -> None:
+def show(client: httpx2.Client, key: dict[str, str], path: str) -> None:
     """Have ``client`` show the key from now on; return when it is known."""
     client.headers.update(key)
     until(lambda: client.get(path).status_code == 200)

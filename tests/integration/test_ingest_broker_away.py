@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from coincide import Histogram
@@ -158,7 +158,7 @@ def test_sigterm_finishes_the_post_in_work(ingest: IngestProcess, broker: Broker
     body = f'{{"sensor":"geo","detected_at":{START_US},"id":"last"}}'.encode()
     with socket.create_connection(("127.0.0.1", ingest.port), 10) as connection:
         connection.sendall(HEAD % len(body) + body[:10])
-        until(lambda: "coincide_ingest_posts_arriving 1.0" in httpx.get(f"{ingest.url}/metrics").text)
+        until(lambda: "coincide_ingest_posts_arriving 1.0" in httpx2.get(f"{ingest.url}/metrics").text)
         ingest.terminate()
         until(lambda: ingest.status_of("/livez") == 0)  # it takes no new connections
         connection.sendall(body[10:])

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 
-import httpx
+import httpx2
 import pytest
 
 from coincide import Histogram
@@ -72,7 +72,7 @@ def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker, mo
     done = seed(kafka.bootstrap, {**SENSORS, newcomer.id: newcomer}, prune=False, dry_run=False)
     assert "added ingest-new" in done
     until(lambda: ingest.post(item).status_code == 202)
-    assert httpx.get(f"{ingest.url}/v1/sensors/ingest-new").json()["area"] == "ingest-bay"
+    assert httpx2.get(f"{ingest.url}/v1/sensors/ingest-new").json()["area"] == "ingest-bay"
     assert seed(kafka.bootstrap, SENSORS, prune=False, dry_run=False)[-1] == "2 of 2 declared sensors were as declared"
 
     assert "would be removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=True)
@@ -113,7 +113,7 @@ def test_a_change_of_a_template_that_a_kill_cuts_short_is_finished_at_the_next_s
         answer = asking.submit(ingest.call, "PUT", "/v1/templates/ingest-cut", **change)
         until(lambda: 0 < ingest.call("GET", "/v1/templates/ingest-cut").json()["behind"] < len(names))
         ingest.kill()
-        assert isinstance(answer.exception(), httpx.TransportError)
+        assert isinstance(answer.exception(), httpx2.TransportError)
     assert len({*has_new()}) == 2, "the kill came too early, or too late"
     with running_ingest(kafka.bootstrap, tmp_path) as ingest:
         until(lambda: all(has_new()))
@@ -125,7 +125,7 @@ def test_a_change_of_a_template_that_a_kill_cuts_short_is_finished_at_the_next_s
 def test_a_sensor_changed_over_rest_is_stamped_anew_from_the_answer_on_and_outlives_a_restart(
     kafka: Broker, tmp_path: Path
 ) -> None:
-    def put(ingest: IngestProcess, form: dict[str, object], **headers: str) -> httpx.Response:
+    def put(ingest: IngestProcess, form: dict[str, object], **headers: str) -> httpx2.Response:
         document = {"area": "ingest-reef", "streams": {"seismic": form}, "labels": {"site": "reef"}}
         return ingest.call("PUT", "/v1/sensors/ingest-rest", json=document, headers=headers)
 

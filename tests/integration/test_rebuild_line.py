@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from coincide import Histogram
@@ -66,7 +66,7 @@ class Line:
         answer = self.alerting.call("GET", "/v1/matches", params={"format": "ndjson"})
         return [line.split('"id":"', 1)[1].split('"', 1)[0] for line in answer.raise_for_status().text.splitlines()]
 
-    def ask(self, why: str = "the test wants it") -> httpx.Response:
+    def ask(self, why: str = "the test wants it") -> httpx2.Response:
         return self.alerting.call("POST", "/v1/rebuilds", json={"why": why})
 
     def rebuilds(self) -> list[dict[str, Any]]:

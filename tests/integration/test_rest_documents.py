@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.broker import Broker
@@ -71,4 +71,4 @@ def fuzz(process: ServiceProcess, key: str | None, folder: Path) -> None:
         command, cwd=folder, env=environ, capture_output=True, text=True, timeout=longest_s, check=False
     )
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2_000:]
-    assert httpx.get(f"{process.url}/readyz").status_code == 200
+    assert httpx2.get(f"{process.url}/readyz").status_code == 200

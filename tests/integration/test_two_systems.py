@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 import pytest
 from kafka import TopicPartition
 
@@ -40,7 +40,9 @@ class Served(NamedTuple):
     def name(self) -> str:
         return self.prefix.strip(".")
 
-    def ask(self, component: IngestProcess | AlertingProcess, method: str, path: str, **options: Any) -> httpx.Response:
+    def ask(
+        self, component: IngestProcess | AlertingProcess, method: str, path: str, **options: Any
+    ) -> httpx2.Response:
         return component.call(method, path, headers={"Authorization": f"Bearer {self.key}"}, **options)
 
     def listed(self, component: IngestProcess | AlertingProcess, path: str, of: str = "id") -> list[Any]:

@@ -4,7 +4,7 @@ import socket
 import ssl
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.patience import until
@@ -28,12 +28,12 @@ def handshake(port: int, trusted: Path, version: ssl.TLSVersion) -> str | None:
 def check_tls(port: int, trusted: Path, path: str = "/livez") -> None:
     trusting = ssl.create_default_context(cafile=str(trusted))
     until(lambda: handshake(port, trusted, ssl.TLSVersion.TLSv1_3) is not None)
-    assert httpx.get(f"https://127.0.0.1:{port}{path}", verify=trusting).status_code == 200
+    assert httpx2.get(f"https://127.0.0.1:{port}{path}", verify=trusting).status_code == 200
     assert handshake(port, trusted, ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
     assert handshake(port, trusted, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         assert handshake(port, trusted, ssl.TLSVersion.TLSv1_1) is None
-    with pytest.raises(httpx.TransportError):
-        httpx.get(f"http://127.0.0.1:{port}{path}")
-    with pytest.raises(httpx.ConnectError, match="self-signed"):  # a stranger's certificate is not believed
-        httpx.get(f"https://127.0.0.1:{port}{path}")
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(f"http://127.0.0.1:{port}{path}")
+    with pytest.raises(httpx2.ConnectError, match="self-signed"):  # a stranger's certificate is not believed
+        httpx2.get(f"https://127.0.0.1:{port}{path}")

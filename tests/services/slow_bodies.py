@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import uvicorn
 
 from services.common.access.asgi import Guarded
@@ -61,9 +61,9 @@ async def holding(port: int, path: str, body: bytes, admitted: int) -> AsyncIter
             writer.close()
 
 
-async def post_of_another(port: int, path: str, body: bytes) -> httpx.Response:
+async def post_of_another(port: int, path: str, body: bytes) -> httpx2.Response:
     """POST as another peer does."""
-    transport = httpx.AsyncHTTPTransport(local_address="127.0.0.2")
+    transport = httpx2.AsyncHTTPTransport(local_address="127.0.0.2")
     headers = {"Content-Type": "application/json"}
-    async with httpx.AsyncClient(transport=transport, timeout=DEADLINE_S) as client:
+    async with httpx2.AsyncClient(transport=transport, timeout=DEADLINE_S) as client:
         return await client.post(f"http://127.0.0.1:{port}{path}", content=body, headers=headers)

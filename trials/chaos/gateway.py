@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import httpx
+import httpx2
 
 from services.common.instants import system_clock_us
 from trials.chaos.ledger import Ledger
@@ -49,7 +49,7 @@ class Gateway:
 
     def run(self) -> None:
         """Hear and post until the end; then post what is left."""
-        with httpx.Client(base_url=self.url, timeout=_TIMEOUT_S, headers=self.headers) as client:
+        with httpx2.Client(base_url=self.url, timeout=_TIMEOUT_S, headers=self.headers) as client:
             due_s = time.monotonic()
             while not self.ended.is_set():
                 self.backlog.append(self.hear(EVERY_S))
@@ -86,7 +86,7 @@ class Gateway:
         if len(self.backlog) > 1 and self.random.randrange(ODD_ONE_IN) == 0:
             self.backlog[0], self.backlog[1] = self.backlog[1], self.backlog[0]
 
-    def _post_backlog(self, client: httpx.Client) -> None:
+    def _post_backlog(self, client: httpx2.Client) -> None:
         while self.backlog:
             batch = self.backlog.popleft()
             while self.backlog and len(batch) + len(self.backlog[0]) <= MOST_A_POST:
@@ -98,11 +98,11 @@ class Gateway:
             if self.random.randrange(ODD_ONE_IN) == 0:
                 self.posted(client, batch)
 
-    def posted(self, client: httpx.Client, batch: list[Item]) -> list[Item]:
+    def posted(self, client: httpx2.Client, batch: list[Item]) -> list[Item]:
         """Post once and return what must be posted again."""
         try:
             answer = client.post("/v1/detections", json=batch) if batch else None
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             self.ledger.answer("no answer")
             return batch
         if answer is None:

@@ -3,7 +3,7 @@
 import time
 from itertools import count
 
-import httpx
+import httpx2
 
 from deploy.local.machine import wait_until
 from deploy.local.system import System
@@ -38,18 +38,18 @@ class Probe:
     def _is_posted(self, pair: list[Item]) -> bool:
         try:
             answer = self._system.ingest.post("/v1/detections", json=pair, timeout=_TIMEOUT_S)
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             return False
-        if answer.status_code == httpx.codes.ACCEPTED:
+        if answer.status_code == httpx2.codes.ACCEPTED:
             for item in pair:
                 self._ledger.acknowledge(item)
-        return answer.status_code == httpx.codes.ACCEPTED
+        return answer.status_code == httpx2.codes.ACCEPTED
 
     def _is_matched(self, name: str) -> bool:
         asked = {"query": STEADY, "area": PROBED, "limit": "20"}
         try:
             answer = self._system.alerting.get("/v1/matches", params=asked, timeout=_TIMEOUT_S)
             matches = answer.raise_for_status().json()["items"]
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             return False
         return any(member["id"] == name for match in matches for member in match["members"])

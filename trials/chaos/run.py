@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-import httpx
+import httpx2
 import psutil
 import yaml
 from kafka.errors import KafkaError
@@ -113,7 +113,7 @@ class Run:
                 time.sleep(place.random.uniform(*fault.lasts_s))
         except NotTriedError as error:
             return Outcome(fault.name, at_s, not_tried=str(error))
-        except (LocalError, OSError, httpx.HTTPError, KafkaError, psutil.Error) as error:
+        except (LocalError, OSError, httpx2.HTTPError, KafkaError, psutil.Error) as error:
             went_wrong = f"{type(error).__name__}: {error}"
         lasted_s, recovered_s = time.monotonic() - begun_s, probe.seconds_until_matched()
         load = os.getloadavg()[0] / (os.cpu_count() or 1)

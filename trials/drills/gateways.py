@@ -6,7 +6,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any, Self
 
-import httpx
+import httpx2
 
 from deploy.local.machine import LocalError
 from deploy.local.system import System
@@ -33,11 +33,11 @@ def put_query(system: System, id_: str, **more: Any) -> None:
     """Put a query for which any two of the sensors match, and never what they hear a second later."""
     within = [{"between": ["a", "b"], "window_s": 0.4, "threshold": 0.3}]
     document = {"from": {"a": STREAM, "b": STREAM}, "within": within, **more}
-    is_new = system.alerting.get(f"/v1/queries/{id_}").status_code == httpx.codes.NOT_FOUND
+    is_new = system.alerting.get(f"/v1/queries/{id_}").status_code == httpx2.codes.NOT_FOUND
     _taken(system.alerting.put(f"/v1/queries/{id_}", json=document, headers={} if is_new else ANY_VERSION))
 
 
-def _taken(answer: httpx.Response) -> None:
+def _taken(answer: httpx2.Response) -> None:
     if answer.is_error:
         raise LocalError(f"{answer.request.url} answered {answer.status_code}: {answer.text}")
 
@@ -69,12 +69,12 @@ class Gateways(threading.Thread):
             for each in heard:
                 error_us = round(self._dice.gauss(0.0, SIGMA_S) * 1e6)
                 self._waiting.append({"sensor": each, "stream": STREAM, "detected_at": now_us - error_us})
-            with suppress(httpx.HTTPError):
+            with suppress(httpx2.HTTPError):
                 self._post()
 
     def _post(self) -> None:
         some = list(self._waiting)[:MOST_AT_ONCE]
-        answer = httpx.post(f"{self._ingest}/v1/detections", json=some, timeout=10.0, trust_env=False)
-        if answer.status_code == httpx.codes.ACCEPTED:
+        answer = httpx2.post(f"{self._ingest}/v1/detections", json=some, timeout=10.0, trust_env=False)
+        if answer.status_code == httpx2.codes.ACCEPTED:
             for _ in some:
                 self._waiting.popleft()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError, free_ports, wait_until
@@ -23,14 +23,14 @@ class Monitoring:
 
     def ask(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """Return what Prometheus answers to an expression now; an `HTTPStatusError` where it is none."""
-        answer = httpx.get(f"{self.prometheus}/api/v1/query", params={"query": expression}, trust_env=False)
+        answer = httpx2.get(f"{self.prometheus}/api/v1/query", params={"query": expression}, trust_env=False)
         result = answer.raise_for_status().json()["data"]["result"]
         return [(each["metric"], float(each["value"][1])) for each in result]
 
     def ringing(self) -> dict[str, str]:
         """Return what somebody hears of now, and its sentence: alerts that neither are silenced nor follow from one."""
         only = {"active": "true", "silenced": "false", "inhibited": "false"}
-        answer = httpx.get(f"{self.alertmanager}/api/v2/alerts", params=only, trust_env=False)
+        answer = httpx2.get(f"{self.alertmanager}/api/v2/alerts", params=only, trust_env=False)
         heard = answer.raise_for_status().json()
         return {str(each["labels"]["alertname"]): str(each["annotations"].get("summary", "")) for each in heard}
 
@@ -38,8 +38,8 @@ class Monitoring:
         """Whether both are ready."""
         urls = (f"{self.prometheus}/-/ready", f"{self.alertmanager}/-/ready")
         try:
-            return all(httpx.get(url, trust_env=False).status_code == httpx.codes.OK for url in urls)
-        except httpx.TransportError:
+            return all(httpx2.get(url, trust_env=False).status_code == httpx2.codes.OK for url in urls)
+        except httpx2.TransportError:
             return False
 
 

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Mapping
 
-import httpx
+import httpx2
 
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 #: The receiver has understood and will not have this message; it will not have it later either.
@@ -24,7 +24,7 @@ class DeliveryError(Exception):
         self.reason, self.is_final, self.retry_after_s = reason, is_final, retry_after_s
 
 
-class PrivateAddressError(httpx.ConnectError):
+class PrivateAddressError(httpx2.ConnectError):
     """A name leads to where receivers that were set over REST may not reach."""
 
 
@@ -51,7 +51,7 @@ def public_address(host: str, port: int) -> str:
     return addresses[0]
 
 
-class GuardedTransport(httpx.BaseTransport):
+class GuardedTransport(httpx2.BaseTransport):
     """Connects to the very address that was judged, so that a name cannot lead elsewhere in between.
 
     The request keeps its name in Host, in TLS's server name and in the check of the certificate.
@@ -59,9 +59,9 @@ class GuardedTransport(httpx.BaseTransport):
 
     def __init__(self, *, may_be_private: bool) -> None:
         self._may_be_private = may_be_private
-        self._inner = httpx.HTTPTransport(trust_env=False, limits=httpx.Limits(max_connections=4))
+        self._inner = httpx2.HTTPTransport(trust_env=False, limits=httpx2.Limits(max_connections=4))
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request."""
         if not self._may_be_private:
             host = request.url.host
@@ -69,7 +69,7 @@ class GuardedTransport(httpx.BaseTransport):
             try:
                 address = public_address(host, port)
             except OSError as error:
-                raise httpx.ConnectError(f"{host} has no address: {error.strerror or error}") from error
+                raise httpx2.ConnectError(f"{host} has no address: {error.strerror or error}") from error
             request.extensions = {**request.extensions, "sni_hostname": host}
             request.url = request.url.copy_with(host=address)
         return self._inner.handle_request(request)
@@ -84,9 +84,9 @@ class Poster:
 
     def __init__(self, timeout_s: float, *, may_be_private: bool) -> None:
         self._timeout_s = timeout_s
-        self._client = httpx.Client(
+        self._client = httpx2.Client(
             transport=GuardedTransport(may_be_private=may_be_private),
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
+            timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
             follow_redirects=False,
             trust_env=False,
             headers={"User-Agent": "Coincide"},
@@ -98,11 +98,11 @@ class Poster:
             with self._client.stream("POST", url, content=body, headers=dict(headers)) as answer:
                 refuse_unless_success(answer)
                 _read_out(answer, time.monotonic() + self._timeout_s)
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise DeliveryError(f"no answer in time ({type(error).__name__})") from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise DeliveryError(f"no connection: {str(error) or type(error).__name__}") from error
-        except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+        except (httpx2.InvalidURL, UnicodeError, ValueError) as error:
             raise DeliveryError("the URL cannot be used", is_final=True) from error
 
     def close(self) -> None:
@@ -110,15 +110,15 @@ class Poster:
         self._client.close()
 
 
-def _read_out(answer: httpx.Response, until_s: float) -> None:
+def _read_out(answer: httpx2.Response, until_s: float) -> None:
     """Read a short answer to its end, so that the connection can be used again; a long or slow one ends it."""
-    with contextlib.suppress(httpx.HTTPError):  # it was taken, whatever becomes of the rest
+    with contextlib.suppress(httpx2.HTTPError):  # it was taken, whatever becomes of the rest
         for _ in answer.iter_raw(LONGEST_ANSWER_BYTES):
             if answer.num_bytes_downloaded >= LONGEST_ANSWER_BYTES or time.monotonic() > until_s:
                 return
 
 
-def refuse_unless_success(answer: httpx.Response) -> None:
+def refuse_unless_success(answer: httpx2.Response) -> None:
     """Raise a `DeliveryError` for an answer other than 2xx."""
     status = answer.status_code
     if 200 <= status < 300:

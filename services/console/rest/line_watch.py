@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import httpx
+import httpx2
 
 from services.console.rest.answers import AlertAnswer, PageAnswer
 from services.console.rest.component_readings import ComponentReading, ComponentTrend, Samples
@@ -184,7 +184,7 @@ async def look_at(rest: Rest, component: Service) -> ComponentReading:
     except RestError as error:
         if error.status is None:
             return ComponentReading(at_s, why_away=str(error))
-        is_ready, why_not_ready = False, str(error) if error.status == httpx.codes.SERVICE_UNAVAILABLE else None
+        is_ready, why_not_ready = False, str(error) if error.status == httpx2.codes.SERVICE_UNAVAILABLE else None
     try:
         at_s = time.monotonic()
         samples = Samples.of_text(await _text(rest, component, "/metrics"), WANTED)

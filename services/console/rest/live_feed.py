@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 import msgspec
 
 from services.console.metrics import ConsoleMetrics
@@ -149,10 +149,10 @@ class LiveFeed:
                     pause_s = FIRST_PAUSE_S
                     self._hand_out(kind, data)
                 self.why_away = "alerting ended the live stream"
-            except (httpx.HTTPError, ValueError) as error:
+            except (httpx2.HTTPError, ValueError) as error:
                 self.why_away = f"alerting does not answer ({reason_of(error)})"
             except RestError as error:
-                self.why_away, self.is_refused = str(error), error.status == httpx.codes.UNAUTHORIZED
+                self.why_away, self.is_refused = str(error), error.status == httpx2.codes.UNAUTHORIZED
             self.is_connected = False
             self._metrics.reconnects.inc()
             await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
@@ -160,13 +160,13 @@ class LiveFeed:
 
     async def _events(self) -> AsyncIterator[tuple[str, bytes]]:
         request = self._rest.request("GET", "alerting", "/v1/live", {"kind": "all"})
-        request.extensions["timeout"] = httpx.Timeout(10.0, read=QUIET_S).as_dict()
+        request.extensions["timeout"] = httpx2.Timeout(10.0, read=QUIET_S).as_dict()
         if self._lines.last_id is not None:
             request.headers["Last-Event-ID"] = self._lines.last_id
         self._lines = EventLines(self._lines.last_id)
         answer = await self._rest.services.http.send(request, stream=True)
         try:
-            if answer.status_code != httpx.codes.OK:
+            if answer.status_code != httpx2.codes.OK:
                 detail = problem_sentence("alerting", answer.status_code, await answer.aread())
                 raise RestError(detail, answer.status_code)
             self.is_connected, self.is_refused, self.why_away = True, False, None

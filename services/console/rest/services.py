@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import msgspec
 
 from services.common.access.caller import REASON_HEADER
@@ -60,7 +60,7 @@ class Services:
     """The HTTP clients of all people together; `with_key` is what one of them may see."""
 
     def __init__(
-        self, settings: ConsoleSettings, metrics: ConsoleMetrics, transport: httpx.AsyncBaseTransport | None = None
+        self, settings: ConsoleSettings, metrics: ConsoleMetrics, transport: httpx2.AsyncBaseTransport | None = None
     ) -> None:
         self.settings, self._metrics = settings, metrics
         jobs: dict[Service, str | None] = {
@@ -70,8 +70,8 @@ class Services:
         }
         self.urls: dict[Service, str] = {"ingest": settings.ingest_url, "alerting": settings.alerting_url}
         self.urls |= {service: url for service, url in jobs.items() if url is not None}
-        limits = httpx.Limits(max_connections=settings.requests_max + settings.sessions_max)
-        self.http = httpx.AsyncClient(
+        limits = httpx2.Limits(max_connections=settings.requests_max + settings.sessions_max)
+        self.http = httpx2.AsyncClient(
             timeout=settings.answer_timeout_s,
             limits=limits,
             transport=transport,
@@ -84,7 +84,7 @@ class Services:
         """Return the services as the holder of `key` sees them; None shows no key."""
         return Rest(self, key)
 
-    async def ask(self, request: httpx.Request, service: Service, timeout_s: float | None = None) -> bytes:
+    async def ask(self, request: httpx2.Request, service: Service, timeout_s: float | None = None) -> bytes:
         """Return the body of the answer; a `RestError` says why there is none. `timeout_s`: less than usual."""
         usual_s = self.settings.answer_timeout_s
         async with self._turns:
@@ -95,13 +95,13 @@ class Services:
             except RestError as error:
                 self._metrics.asked.labels("away" if error.is_away else "refused").inc()
                 raise
-            except (httpx.HTTPError, TimeoutError) as error:
+            except (httpx2.HTTPError, TimeoutError) as error:
                 self._metrics.asked.labels("away").inc()
                 raise RestError(f"{service} does not answer ({reason_of(error)})") from None
         self._metrics.asked.labels("good").inc()
         return answer
 
-    async def _answer(self, request: httpx.Request, service: Service) -> bytes:
+    async def _answer(self, request: httpx2.Request, service: Service) -> bytes:
         if self.http.is_closed:  # a page that is still open looks again and again
             raise RestError("the console is being stopped")
         answer = await self.http.send(request, stream=True)
@@ -119,7 +119,7 @@ class Services:
             return bytes(body)
         raise RestError(problem_sentence(service, answer.status_code, bytes(body)), answer.status_code)
 
-    async def lines(self, request: httpx.Request, service: Service) -> AsyncIterator[bytes]:
+    async def lines(self, request: httpx2.Request, service: Service) -> AsyncIterator[bytes]:
         """Yield the lines of a long answer as they come, at most `LONGEST_LINES_BYTES` of them."""
         taken, rest = 0, b""
         try:
@@ -137,7 +137,7 @@ class Services:
                         return
             finally:
                 await answer.aclose()
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise RestError(f"{service} does not answer ({reason_of(error)})") from None
 
     async def close(self) -> None:
@@ -158,7 +158,7 @@ class Rest:
 
     def request(
         self, method: str, service: Service, path: str, parameters: Parameters | None = None, body: Any = None
-    ) -> httpx.Request:
+    ) -> httpx2.Request:
         """Return a request with the key; `body` is sent as JSON."""
         return self.services.http.build_request(
             method,
@@ -205,7 +205,7 @@ class Rest:
         headers: Mapping[str, str] | None = None,
     ) -> str:
         """Return the command that asks the same, with a place for the key in place of the key."""
-        url = httpx.URL(self.services.urls[service] + path, params=given(parameters or {}))
+        url = httpx2.URL(self.services.urls[service] + path, params=given(parameters or {}))
         parts = ["curl", *([] if method == "GET" else ["-X", method]), shlex.quote(str(url))]
         if self.key:
             parts.append('-H "Authorization: Bearer $COINCIDE_KEY"')
@@ -248,6 +248,6 @@ def problem_sentence(service: Service, status: int, body: bytes) -> str:
 
 def reason_of(error: Exception) -> str:
     """Return in a few words why nobody answered."""
-    if isinstance(error, httpx.TimeoutException | TimeoutError):
+    if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return "it took too long"
-    return "nobody listens there" if isinstance(error, httpx.ConnectError) else type(error).__name__
+    return "nobody listens there" if isinstance(error, httpx2.ConnectError) else type(error).__name__

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.backup import back_up, open_backup, put_back
@@ -52,7 +52,7 @@ def running(folder: Path) -> Iterator[System]:
         system.down()
 
 
-def is_known(client: httpx.Client) -> bool:
+def is_known(client: httpx2.Client) -> bool:
     """Whether the key is taken; a component follows the topic of keys."""
     return client.get("/v1/keys").status_code != 401
 

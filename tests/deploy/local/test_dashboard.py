@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.machine import wait_until
@@ -56,6 +56,6 @@ def test_prometheus_understands_all_and_nothing_is_blank_while_all_is_up(monitor
 
 def faulty(monitoring: Monitoring) -> list[dict[str, str]]:
     """Return the rules that Prometheus could not judge, or has not yet."""
-    answer = httpx.get(f"{monitoring.prometheus}/api/v1/rules", trust_env=False).raise_for_status()
+    answer = httpx2.get(f"{monitoring.prometheus}/api/v1/rules", trust_env=False).raise_for_status()
     every = [rule for group in answer.json()["data"]["groups"] for rule in group["rules"]]
     return [rule for rule in every if rule["health"] != "ok"]

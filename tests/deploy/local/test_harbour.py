@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local import demo
@@ -22,7 +22,7 @@ from services.common.settings import load_streams
 
 START_S = 1_700_000_000.0
 TEMPLATES = microphones()
-ACCEPTED = httpx.Response(202, json={"accepted": 1})
+ACCEPTED = httpx2.Response(202, json={"accepted": 1})
 
 
 def test_a_seed_decides_what_is_heard_and_all_of_a_round_is_heard_before_the_next() -> None:
@@ -44,11 +44,11 @@ def test_what_is_posted_is_never_late() -> None:
 class Minute(threading.Event):
     """A minute whose time passes in waits alone; ``answer`` is what ingest does, ``skew_s`` is added to the clock."""
 
-    def __init__(self, answer: httpx.Response | Exception, skew_s: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(self, answer: httpx2.Response | Exception, skew_s: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__()
         self.now_s, self.waits_s, self.posted = START_S, list[float](), list[dict[str, str]]()
         self._answer = answer
-        with httpx.Client(base_url="http://ingest", transport=httpx.MockTransport(self._take)) as ingest:
+        with httpx2.Client(base_url="http://ingest", transport=httpx2.MockTransport(self._take)) as ingest:
             play(ingest, TEMPLATES, self, clock=lambda: self.now_s + skew_s())
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -58,7 +58,7 @@ class Minute(threading.Event):
             self.set()
         return self.is_set()
 
-    def _take(self, request: httpx.Request) -> httpx.Response:
+    def _take(self, request: httpx2.Request) -> httpx2.Response:
         self.posted += json.loads(request.content)
         if isinstance(self._answer, Exception):
             raise self._answer
@@ -73,12 +73,12 @@ def test_a_minute_is_posted_at_its_time_and_at_a_bounded_rate() -> None:
     assert minute.posted == Minute(ACCEPTED).posted
 
 
-REFUSED = httpx.Response(202, json={"accepted": 0, "refused": 1})
-BUSY = httpx.Response(503, headers={"Retry-After": "3600"})
+REFUSED = httpx2.Response(202, json={"accepted": 0, "refused": 1})
+BUSY = httpx2.Response(503, headers={"Retry-After": "3600"})
 
 
-@pytest.mark.parametrize("answer", [BUSY, REFUSED, httpx.ConnectError("refused"), httpx.ReadTimeout("silent")])
-def test_no_answer_keeps_it_from_posting_what_comes_next(answer: httpx.Response | Exception) -> None:
+@pytest.mark.parametrize("answer", [BUSY, REFUSED, httpx2.ConnectError("refused"), httpx2.ReadTimeout("silent")])
+def test_no_answer_keeps_it_from_posting_what_comes_next(answer: httpx2.Response | Exception) -> None:
     assert Minute(answer).posted == Minute(ACCEPTED).posted
 
 
@@ -98,14 +98,14 @@ def test_each_new_match_is_shown_once_and_an_outage_changes_nothing(monkeypatch:
     """Match n was received at n: that of 1 is older than the start.  None is an alerting that does not answer."""
     pages = iter([[1], [2, 1], [2, 1], [2, 1], None, [4, 3, 2, 1], [5, 4, 3]])
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         page = next(pages)
         items = [{"id": f"m-{at_us}", "received_at_us": at_us} for at_us in page or []]
-        return httpx.Response(200 if page else 503, json={"items": items})
+        return httpx2.Response(200 if page else 503, json={"items": items})
 
     monkeypatch.setattr(demo, "_WATCH_EVERY_S", 0)
     system = System(Layout.isolated(ROOT))
-    system.alerting = httpx.Client(base_url="http://alerting", transport=httpx.MockTransport(answer))
+    system.alerting = httpx2.Client(base_url="http://alerting", transport=httpx2.MockTransport(answer))
     assert [match["received_at_us"] for match in islice(new_bangs(system, since_us=2), 4)] == [2, 3, 4, 5]
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -110,7 +110,7 @@ def test_who_is_named_in_a_file_of_ones_own_gets_a_letter_when_a_rule_fires(tmp_
             try:
                 until(lambda: _get(f"http://127.0.0.1:{port}/-/ready") is not None)
                 fires = {"labels": {"alertname": "CoincideKafkaAway", "severity": "page"}}
-                httpx.post(f"http://127.0.0.1:{port}/api/v2/alerts", json=[fires], trust_env=False).raise_for_status()
+                httpx2.post(f"http://127.0.0.1:{port}/api/v2/alerts", json=[fires], trust_env=False).raise_for_status()
                 until(lambda: len(mailbox.letters) == 1)
             finally:
                 process.terminate()
@@ -147,7 +147,7 @@ def _pending(prometheus: str) -> str:
 
 def _get(url: str) -> Any:
     try:
-        answer = httpx.get(url, trust_env=False)
-    except httpx.TransportError:
+        answer = httpx2.get(url, trust_env=False)
+    except httpx2.TransportError:
         return None
     return answer if answer.status_code == 200 else None if answer.status_code >= 500 else answer

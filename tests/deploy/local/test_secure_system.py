@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
@@ -35,11 +35,11 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_component_answers_over_https_alone_and_whoever_knows_it(secure: System, name: str) -> None:
     url = f"{secure.layout.url(name)}/livez"
-    assert httpx.get(url, verify=secure.layout.trust()).status_code == 200
-    with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
-        httpx.get(url)
-    with pytest.raises(httpx.TransportError):
-        httpx.get(url.replace("https:", "http:"))
+    assert httpx2.get(url, verify=secure.layout.trust()).status_code == 200
+    with pytest.raises(httpx2.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+        httpx2.get(url)
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(url.replace("https:", "http:"))
 
 
 def test_bangs_are_posted_and_read_and_the_console_shows_them(secure: System) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -46,7 +46,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
         for name in whole.processes:
             (whole.layout.logs / f"{name}.log").write_text(f"the last words of {name}\n")
         monkeypatch.setattr(whole, "is_ready", lambda name: name not in said)
-        monkeypatch.setattr(whole, "_readiness", lambda name: httpx.Response(503, text=said.get(name, "")))
+        monkeypatch.setattr(whole, "_readiness", lambda name: httpx2.Response(503, text=said.get(name, "")))
         return whole
 
     return make

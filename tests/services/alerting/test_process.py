@@ -1,6 +1,6 @@
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.local.machine import free_ports
@@ -24,7 +24,7 @@ def test_without_kafka_it_stays_up_says_so_and_stops_at_once(tmp_path: Path) -> 
         assert (put.status_code, put.headers["retry-after"]) == (503, "2")
         metrics = alerting.call("GET", "/metrics").text
         assert "coincide_alerting_kafka_up 0.0" in metrics
-        with httpx.stream("GET", f"{alerting.url}/v1/live?last_event_id=0") as live:
+        with httpx2.stream("GET", f"{alerting.url}/v1/live?last_event_id=0") as live:
             lines = live.iter_lines()
             assert next(lines) == ": open"
             alerting.terminate()
@@ -36,7 +36,7 @@ def test_without_kafka_it_stays_up_says_so_and_stops_at_once(tmp_path: Path) -> 
 def test_it_ends_with_a_status_of_its_own_once_its_database_was_deleted(tmp_path: Path) -> None:
     nowhere = f"127.0.0.1:{free_ports(1)[0]}"
     with running_alerting(nowhere, tmp_path) as alerting:
-        with httpx.stream("GET", f"{alerting.url}/v1/live?last_event_id=0") as live:
+        with httpx2.stream("GET", f"{alerting.url}/v1/live?last_event_id=0") as live:
             lines = live.iter_lines()
             assert next(lines) == ": open"
             for file in tmp_path.glob("alerting.sqlite3*"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -20,14 +20,14 @@ def records() -> KeptRecords:
 
 
 @pytest.fixture
-def client(records: KeptRecords) -> Iterator[httpx.Client]:
+def client(records: KeptRecords) -> Iterator[httpx2.Client]:
     settings = FusionSettings(port=0, kafka_bootstrap="127.0.0.1:1", require_keys=True, allowed_origins=(ORIGIN,))
     registry = CollectorRegistry()
     access = ComponentAccess("fusion", settings, registry, publisher=records)
     records.follow_with(access.ring)
     server = JobServer(settings, access, registry, lambda: None)
     server.start()
-    with httpx.Client(base_url=f"http://127.0.0.1:{server.server_address[1]}") as client:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{server.server_address[1]}") as client:
         yield client
     server.shutdown()
     server.server_close()
@@ -43,13 +43,13 @@ def client(records: KeptRecords) -> Iterator[httpx.Client]:
         ({"Authorization": "Bearer ck_wrong"}, 401),
     ],
 )
-def test_what_the_guard_refuses_is_a_problem(client: httpx.Client, headers: dict[str, str], status: int) -> None:
+def test_what_the_guard_refuses_is_a_problem(client: httpx2.Client, headers: dict[str, str], status: int) -> None:
     refused = client.get("/metrics", headers=headers)
     assert (refused.status_code, refused.headers["content-type"]) == (status, "application/problem+json")
     assert refused.json()["status"] == status
 
 
-def test_a_key_is_held_to_its_scopes(client: httpx.Client, records: KeptRecords) -> None:
+def test_a_key_is_held_to_its_scopes(client: httpx2.Client, records: KeptRecords) -> None:
     reader, gateway = (records.make(scope, [scope]) for scope in ("read", "ingest"))
     metrics = client.get("/metrics", headers={"Authorization": f"Bearer {reader}"})
     assert metrics.status_code == 200
@@ -59,16 +59,16 @@ def test_a_key_is_held_to_its_scopes(client: httpx.Client, records: KeptRecords)
     assert 'coincide_fusion_requests_refused_total{reason="scope"} 1.0' in counted
 
 
-def test_health_needs_no_key(client: httpx.Client) -> None:
+def test_health_needs_no_key(client: httpx2.Client) -> None:
     assert [client.get(path).status_code for path in ("/livez", "/readyz?verbose")] == [200, 200]
 
 
-def test_a_listed_origin_is_told_that_it_may(client: httpx.Client, records: KeptRecords) -> None:
+def test_a_listed_origin_is_told_that_it_may(client: httpx2.Client, records: KeptRecords) -> None:
     asked = {"Origin": ORIGIN, "Access-Control-Request-Method": "GET"}
     assert client.options("/metrics", headers=asked).status_code == 204
     shown = {"Origin": ORIGIN, "Authorization": f"Bearer {records.make('console', ['read'])}"}
     assert client.get("/metrics", headers=shown).headers["access-control-allow-origin"] == ORIGIN
 
 
-def test_a_refused_body_does_not_cost_the_answer(client: httpx.Client) -> None:
+def test_a_refused_body_does_not_cost_the_answer(client: httpx2.Client) -> None:
     assert client.post("/metrics", content=b"x" * 60_000).status_code == 415

@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -27,16 +27,16 @@ ASKED = {"from": BEGIN_US, "to": END_US, "reference_stream": "truth", "within": 
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
-def done(client: httpx.Client, run: str) -> dict[str, Any]:
+def done(client: httpx2.Client, run: str) -> dict[str, Any]:
     until(lambda: client.get(f"{RUNS}/{run}").json()["state"] not in {"queued", "running"}, 60, of=[psutil.Process()])
     said: dict[str, Any] = client.get(f"{RUNS}/{run}").json()
     return said
 
 
 def test_a_run_is_asked_for_read_and_deleted(
-    client: httpx.Client, proposed: list[TemplateProposal], records: KeptRecords
+    client: httpx2.Client, proposed: list[TemplateProposal], records: KeptRecords
 ) -> None:
-    reason: Any = {"Change-Reason": "drift in the bay \u2013 slow".encode()}  # httpx takes bytes, and its types do not
+    reason: Any = {"Change-Reason": "drift in the bay \u2013 slow".encode()}  # httpx2 takes bytes, and its types do not
     asked = client.post(RUNS, json=ASKED, headers=reason)
     assert (asked.status_code, faults("learning-run", asked.json())) == (202, [])
     run = asked.json()["run"]
@@ -67,7 +67,7 @@ def test_a_run_is_asked_for_read_and_deleted(
     assert records.changes[0]["after"] == records.changes[1]["before"] == said["request"]
 
 
-def test_a_run_over_history_is_none_that_learns(client: httpx.Client) -> None:
+def test_a_run_over_history_is_none_that_learns(client: httpx2.Client) -> None:
     run = client.post("/v1/history-runs", json={**test_run_server.ASKED, "to": 1}).json()["run"]
     test_run_server.done(client, run)
     assert client.get(RUNS).json() == {"items": []}
@@ -108,7 +108,7 @@ def test_a_run_over_history_is_none_that_learns(client: httpx.Client) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_a_problem(
-    client: httpx.Client, records: KeptRecords, more: dict[str, Any], sentence: str
+    client: httpx2.Client, records: KeptRecords, more: dict[str, Any], sentence: str
 ) -> None:
     body = json.dumps({**ASKED, **more})
     answer = client.post(RUNS, content=body, headers={"Content-Type": "application/json"})
@@ -118,14 +118,14 @@ def test_what_cannot_be_asked_is_a_problem(
     assert (client.get(RUNS).json(), records.changes) == ({"items": []}, [])
 
 
-def test_a_reason_that_is_too_long_stops_it(client: httpx.Client, records: KeptRecords) -> None:
+def test_a_reason_that_is_too_long_stops_it(client: httpx2.Client, records: KeptRecords) -> None:
     answer = client.post(RUNS, json=ASKED, headers={"Change-Reason": "x" * 501})
     assert (answer.status_code, answer.json()["detail"]) == (422, "Change-Reason has 501 bytes: at most 500")
     assert (client.get(RUNS).json(), records.changes) == ({"items": []}, [])
 
 
 @pytest.mark.parametrize("field", ["area", "reference_stream"])
-def test_a_name_that_is_markup_is_a_name_that_nothing_has(client: httpx.Client, field: str) -> None:
+def test_a_name_that_is_markup_is_a_name_that_nothing_has(client: httpx2.Client, field: str) -> None:
     asked = client.post(RUNS, json={**ASKED, field: MARKUP})
     said = done(client, asked.json()["run"])
     assert (said["state"], said["request"][field], faults("learning-run", said)) == ("failed", MARKUP, [])
@@ -134,7 +134,7 @@ def test_a_name_that_is_markup_is_a_name_that_nothing_has(client: httpx.Client, 
 
 
 def test_a_run_at_work_is_cancelled(
-    client: httpx.Client,
+    client: httpx2.Client,
     settings: HistorySettings,
     proposed: list[TemplateProposal],
     monkeypatch: pytest.MonkeyPatch,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from prometheus_client import CollectorRegistry
@@ -51,20 +51,22 @@ def records() -> KeptRecords:
 
 
 @pytest.fixture
-def client(settings: HistorySettings, proposed: list[TemplateProposal], records: KeptRecords) -> Iterator[httpx.Client]:
+def client(
+    settings: HistorySettings, proposed: list[TemplateProposal], records: KeptRecords
+) -> Iterator[httpx2.Client]:
     queue = history_queue(settings, STREAMS, proposed.extend)
     access = ComponentAccess("history", settings, CollectorRegistry(), publisher=records)
     server = RunServer(settings.model_copy(update={"port": 0}), access, run_service(queue, settings))
     queue.start()
     server.start()
-    with httpx.Client(base_url=f"http://127.0.0.1:{server.server_address[1]}") as client:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{server.server_address[1]}") as client:
         yield client
     server.shutdown()
     server.server_close()
     queue.stop(10)
 
 
-def done(client: httpx.Client, run: str) -> dict[str, Any]:
+def done(client: httpx2.Client, run: str) -> dict[str, Any]:
     def ended() -> bool:
         return client.get(f"/v1/history-runs/{run}").json()["state"] not in {"queued", "running"}
 
@@ -73,7 +75,7 @@ def done(client: httpx.Client, run: str) -> dict[str, Any]:
     return said
 
 
-def test_a_run_is_asked_for_read_and_deleted(client: httpx.Client) -> None:
+def test_a_run_is_asked_for_read_and_deleted(client: httpx2.Client) -> None:
     asked = client.post("/v1/history-runs", json=ASKED)
     assert asked.status_code == 202
     run = asked.json()["run"]
@@ -93,7 +95,7 @@ def test_a_run_is_asked_for_read_and_deleted(client: httpx.Client) -> None:
     assert client.get(f"/v1/history-runs/{run}").status_code == 404
 
 
-def test_the_episodes_of_a_query_over_readings_are_read(client: httpx.Client) -> None:
+def test_the_episodes_of_a_query_over_readings_are_read(client: httpx2.Client) -> None:
     read = {"from": "p", "value": "attributes.db", "where": {"above": 2}, "hold_s": 5}
     asked = {"query": {"id": "loud", "coalesce": read, "lasting_s": 1, "threshold": 0.1}, "from": 0, "to": 61_000_000}
     said = done(client, client.post("/v1/history-runs", json=asked).json()["run"])
@@ -105,7 +107,7 @@ def test_the_episodes_of_a_query_over_readings_are_read(client: httpx.Client) ->
     assert (refused.status_code, refused.json()["detail"][:22]) == (409, "there are no episodes:")
 
 
-def test_the_oldest_of_too_many_runs_goes(client: httpx.Client) -> None:
+def test_the_oldest_of_too_many_runs_goes(client: httpx2.Client) -> None:
     runs = [
         done(client, client.post("/v1/history-runs", json={**ASKED, "to": to}).json()["run"])["run"]
         for to in (10, 20, 30)
@@ -130,7 +132,7 @@ def test_the_oldest_of_too_many_runs_goes(client: httpx.Client) -> None:
         ([1], 422, "must be a JSON object"),
     ],
 )
-def test_what_cannot_be_asked_is_a_problem(client: httpx.Client, asked: Any, status: int, sentence: str) -> None:
+def test_what_cannot_be_asked_is_a_problem(client: httpx2.Client, asked: Any, status: int, sentence: str) -> None:
     answer = client.post("/v1/history-runs", json=asked)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -138,7 +140,7 @@ def test_what_cannot_be_asked_is_a_problem(client: httpx.Client, asked: Any, sta
     assert client.get("/v1/history-runs").json() == {"items": []}
 
 
-def test_runs_are_counted_by_state(client: httpx.Client) -> None:
+def test_runs_are_counted_by_state(client: httpx2.Client) -> None:
     done(client, client.post("/v1/history-runs", json=ASKED).json()["run"])
     told = client.get("/metrics").text
     assert 'coincide_history_runs{state="done"} 1.0' in told
@@ -146,13 +148,13 @@ def test_runs_are_counted_by_state(client: httpx.Client) -> None:
     assert "process_cpu_seconds_total" in told
 
 
-def test_a_page_of_another_origin_can_start_nothing(client: httpx.Client) -> None:
+def test_a_page_of_another_origin_can_start_nothing(client: httpx2.Client) -> None:
     answer = client.post("/v1/history-runs", content=b"{}", headers={"Content-Type": "text/plain"})
     assert answer.status_code == 415
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/history-runs/../x", f"/v1/history-runs/r-{'0' * 32}", "/v1/history-runs/x"])
-def test_what_is_not_there_is_a_404(client: httpx.Client, path: str) -> None:
+def test_what_is_not_there_is_a_404(client: httpx2.Client, path: str) -> None:
     assert client.get(path).status_code == 404
     assert client.delete(path).status_code == 404
 
@@ -294,7 +296,7 @@ def test_an_answer_of_the_topic_holds_for_a_minute_and_for_good_once_its_range_i
 
 
 def test_what_came_into_the_archive_since_is_in_the_next_answer(
-    client: httpx.Client, archive: Archive, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.Client, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A range that was over long ago is asked before its detections are in the archive, as after a load of history."""
     monkeypatch.setattr(run_queue, "FRESH_US", 0)

@@ -4,7 +4,7 @@ import threading
 from random import Random
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from services.common.instants import system_clock_us
@@ -28,21 +28,21 @@ def gateway() -> Gateway:
     return Gateway("http://ingest", "yard", Ledger(), Random(1), events_hz=10.0)
 
 
-def answered(gateway: Gateway, batch: list[dict[str, Any]], answer: httpx.Response | Exception) -> list[str]:
+def answered(gateway: Gateway, batch: list[dict[str, Any]], answer: httpx2.Response | Exception) -> list[str]:
     """Post once, and return the ids of what the gateway keeps."""
 
-    def answer_with(_: httpx.Request) -> httpx.Response:
+    def answer_with(_: httpx2.Request) -> httpx2.Response:
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    with httpx.Client(base_url=gateway.url, transport=httpx.MockTransport(answer_with)) as client:
+    with httpx2.Client(base_url=gateway.url, transport=httpx2.MockTransport(answer_with)) as client:
         return [each["id"] for each in gateway.posted(client, batch)]
 
 
-@pytest.mark.parametrize("answer", [httpx.ConnectError("away"), httpx.ReadTimeout("slow"), httpx.Response(503)])
+@pytest.mark.parametrize("answer", [httpx2.ConnectError("away"), httpx2.ReadTimeout("slow"), httpx2.Response(503)])
 def test_what_is_not_acknowledged_is_kept_and_not_in_the_ledger(
-    gateway: Gateway, answer: httpx.Response | Exception
+    gateway: Gateway, answer: httpx2.Response | Exception
 ) -> None:
     assert answered(gateway, [item("1"), item("2")], answer) == ["1", "2"]
     assert gateway.ledger.acknowledged == {}
@@ -57,7 +57,7 @@ def test_each_item_is_acknowledged_kept_or_given_up(gateway: Gateway) -> None:
         verdict(3, "in_the_future", retryable=True),
         verdict(4, "in_the_future", retryable=True),
     ]
-    kept = answered(gateway, batch, httpx.Response(202, json={"detections": verdicts}))
+    kept = answered(gateway, batch, httpx2.Response(202, json={"detections": verdicts}))
     assert kept == ["unknown", "clock of the host"]
     assert gateway.ledger.acknowledged == {("yard-a", "good"): batch[0]["detected_at"]}
     assert gateway.ledger.refused == {"bad_time": 1, "in_the_future": 1}
@@ -67,7 +67,7 @@ def test_it_posts_until_all_that_it_heard_is_acknowledged(monkeypatch: pytest.Mo
     """Every second POST fails after it was taken, as when the answer is lost."""
     taken: list[list[dict[str, Any]]] = []
 
-    def posted(_: httpx.Client, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def posted(_: httpx2.Client, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
         taken.append(batch)
         if len(taken) % 2:
             return batch

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
+import httpx2
 
 from deploy.local.machine import LocalError, wait_until
 from trials.chaos.faults.fault import Fault, Place, fault
@@ -28,12 +28,12 @@ def _ask(base: str, method: str, path: str, content: Any = None, headers: Mappin
 
     def is_taken() -> bool:
         try:
-            answer = httpx.request(method, base + path, json=content, headers=dict(headers), timeout=10.0)
-        except httpx.HTTPError as error:
+            answer = httpx2.request(method, base + path, json=content, headers=dict(headers), timeout=10.0)
+        except httpx2.HTTPError as error:
             said.append(str(error))
             return False
         said.append(answer.text)
-        return answer.is_success or (headers is MAKES_NEW and answer.status_code == httpx.codes.PRECONDITION_FAILED)
+        return answer.is_success or (headers is MAKES_NEW and answer.status_code == httpx2.codes.PRECONDITION_FAILED)
 
     if not wait_until(is_taken, _TAKEN_WITHIN_S, every_s=0.5):
         raise LocalError(f"{method} {path} was not taken: {said[-1]}")

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import httpx
+import httpx2
 import pytest
 
 from services.alerting.api.history import MOST_AT_ONCE
@@ -28,13 +28,13 @@ RUNS = "/v1/history-runs"
 
 
 @contextmanager
-def front(database: Database, url: str | None, timeout_s: float = 0.5, **more: Any) -> Iterator[httpx.Client]:
+def front(database: Database, url: str | None, timeout_s: float = 0.5, **more: Any) -> Iterator[httpx2.Client]:
     own = AlertingSettings(**{**SETTINGS.model_dump(), "history_url": url, "history_timeout_s": timeout_s, **more})
     with running_api(database, own) as api:
         yield api.client  # type: ignore[misc]
 
 
-def test_a_run_is_asked_for_read_and_deleted_at_the_front_door(database: Database, client: httpx.Client) -> None:
+def test_a_run_is_asked_for_read_and_deleted_at_the_front_door(database: Database, client: httpx2.Client) -> None:
     with front(database, str(client.base_url).rstrip("/"), timeout_s=60) as door:
         test_run_server.test_a_run_is_asked_for_read_and_deleted(door)
         for path in ("/x", f"/r-{'0' * 32}/colour", f"/r-{'0' * 32}"):
@@ -118,7 +118,7 @@ def test_few_wait_for_a_process_that_hangs_and_the_others_go_on(database: Databa
         assert door.get(f"{RUNS}?again=1").status_code == 401  # every place is free again
 
 
-def sentence(answer: Future[httpx.Response]) -> str:
+def sentence(answer: Future[httpx2.Response]) -> str:
     """Return why the history process is said to be away."""
     assert answer.result().status_code == 503
     return str(answer.result().json()["detail"])

@@ -1,6 +1,6 @@
 """Runs that learn templates, at alerting: what the history process says, and who asked."""
 
-import httpx
+import httpx2
 
 from services.common.template_proposals import TemplateProposal
 from tests.services.alerting.api.test_history import front
@@ -15,7 +15,7 @@ from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: 
 
 
 def test_templates_are_learnt_at_the_front_door(
-    database: Database, client: httpx.Client, proposed: list[TemplateProposal], records: KeptRecords
+    database: Database, client: httpx2.Client, proposed: list[TemplateProposal], records: KeptRecords
 ) -> None:
     runs = test_learning_server.RUNS
     with front(database, str(client.base_url).rstrip("/"), timeout_s=60) as door:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from services.alerting.live import event_stream
@@ -74,8 +74,8 @@ async def test_fifty_readers_from_the_beginning_do_not_starve_lists_and_live_rea
     newcomer = await is_open(live.client())
     readers = [await is_open(live.client(after=0)) for _ in range(READERS)]
     await eventually(lambda: len(pages.begun_after) == 2 and len(live.hub.replays._waiters or ()) == READERS - 2)
-    transport = httpx.ASGITransport(api.client.app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=DEADLINE_S) as rest:
+    transport = httpx2.ASGITransport(api.client.app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=DEADLINE_S) as rest:
         # The replays stand still: whoever needed what they hold would wait for ever.
         lists = await asyncio.wait_for(asyncio.gather(*(rest.get("/v1/matches") for _ in range(10))), DEADLINE_S)
     assert [answer.status_code for answer in lists] == [200] * 10

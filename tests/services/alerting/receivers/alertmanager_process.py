@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from deploy.local.machine import free_ports
 from tests.needs import found
@@ -27,12 +27,12 @@ class Alertmanager:
 
     def alerts(self) -> list[dict[str, Any]]:
         """What it has, resolved ones left out."""
-        return list(httpx.get(f"{self.url}/api/v2/alerts", trust_env=False).raise_for_status().json())
+        return list(httpx2.get(f"{self.url}/api/v2/alerts", trust_env=False).raise_for_status().json())
 
     def answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/-/ready", trust_env=False).status_code == 200
-        except httpx.TransportError:
+            return httpx2.get(f"{self.url}/-/ready", trust_env=False).status_code == 200
+        except httpx2.TransportError:
             return False
 
 

@@ -1,7 +1,7 @@
 import socket
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from services.alerting.receivers import connections
@@ -53,15 +53,15 @@ def test_the_address_that_was_judged_is_the_one_connected_to(monkeypatch: pytest
         address = "93.184.216.34" if len(asked) == 1 else "127.0.0.1"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
-    class Inner(httpx.BaseTransport):
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
+    class Inner(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
             self.request = request
-            return httpx.Response(204)
+            return httpx2.Response(204)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     transport, inner = GuardedTransport(may_be_private=False), Inner()
     transport._inner = inner  # type: ignore[assignment]
-    with httpx.Client(transport=transport) as client:
+    with httpx2.Client(transport=transport) as client:
         assert client.post("https://hooks.example.org/x", content=b"{}").status_code == 204
     assert asked == ["hooks.example.org"]
     assert inner.request.url.host == "93.184.216.34"

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -27,13 +27,13 @@ GOOD, OTHER = f"ck_0123456789ab_{'g' * 43}", f"ck_0123456789ab_{'o' * 43}"
 def console(alerting: Any, **settings: Any) -> TestClient:
     """Return a client of the entry alone; `alerting` answers GET /v1/caller, given the key."""
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         assert request.url.path == "/v1/caller"
-        said: httpx.Response = alerting(request.headers.get("authorization"))
+        said: httpx2.Response = alerting(request.headers.get("authorization"))
         return said
 
     metrics = ConsoleMetrics(CollectorRegistry())
-    services = Services(ConsoleSettings(**settings), metrics, httpx.MockTransport(answer))
+    services = Services(ConsoleSettings(**settings), metrics, httpx2.MockTransport(answer))
     sessions = PersonSessions(10, 60.0)
     entry = Entry(services, sessions, metrics)
     app = FastAPI()
@@ -50,18 +50,18 @@ def console(alerting: Any, **settings: Any) -> TestClient:
     return TestClient(gate, follow_redirects=False)
 
 
-def of_keys(authorization: str | None) -> httpx.Response:
+def of_keys(authorization: str | None) -> httpx2.Response:
     if authorization == f"Bearer {GOOD}":
-        return httpx.Response(200, json={"key": "0", "name": "ann", "scopes": ["read"]})
-    return httpx.Response(401, json={"detail": "a key is needed"})
+        return httpx2.Response(200, json={"key": "0", "name": "ann", "scopes": ["read"]})
+    return httpx2.Response(401, json={"detail": "a key is needed"})
 
 
-def of_nobody(_authorization: str | None) -> httpx.Response:
-    return httpx.Response(200, json={"key": None, "name": "anybody", "scopes": ["admin"]})
+def of_nobody(_authorization: str | None) -> httpx2.Response:
+    return httpx2.Response(200, json={"key": None, "name": "anybody", "scopes": ["admin"]})
 
 
-def away(_authorization: str | None) -> httpx.Response:
-    raise httpx.ConnectError("refused")
+def away(_authorization: str | None) -> httpx2.Response:
+    raise httpx2.ConnectError("refused")
 
 
 def test_where_no_key_is_needed_everybody_is_let_in() -> None:
@@ -146,7 +146,7 @@ def test_metrics_are_for_those_who_may_read() -> None:
 
 @given(st.text(max_size=40))
 def test_signing_in_never_leads_elsewhere(target: str) -> None:
-    led = httpx.URL("http://console:8000").join(httpx.URL(local_path(target).split("?")[0].split("#")[0] or "/"))
+    led = httpx2.URL("http://console:8000").join(httpx2.URL(local_path(target).split("?")[0].split("#")[0] or "/"))
     assert led.host == "console"
 
 

@@ -1,7 +1,7 @@
 """The address of a page says what it shows, and whoever opens it sees the same."""
 
 import pytest
-from httpx import URL
+from httpx2 import URL
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -25,22 +25,22 @@ class Components:
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
         self.away: set[int] = set()
-        self.not_ready: dict[int, httpx.Response] = {}
+        self.not_ready: dict[int, httpx2.Response] = {}
         self.taken = 0
 
-    def answer(self, request: httpx.Request) -> httpx.Response:
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
         port, path = request.url.port or 0, request.url.path
         self.asked[f"{port}{path}"] += 1
         if port in self.away:
-            raise httpx.ConnectError("nobody")
+            raise httpx2.ConnectError("nobody")
         if path == "/readyz":
-            return self.not_ready.get(port, httpx.Response(200, json={"status": "ready"}))
+            return self.not_ready.get(port, httpx2.Response(200, json={"status": "ready"}))
         if path == "/v1/alerts":
             one = {"id": "a", "title": "t", "severity": "s", "state": "firing", "fired_at_us": 1, "kind": "system"}
-            return httpx.Response(200, json={"items": [one] if request.url.params["state"] == "firing" else []})
+            return httpx2.Response(200, json={"items": [one] if request.url.params["state"] == "firing" else []})
         self.taken += 10
         text = f'# TYPE {TAKEN} counter\n{TAKEN} {self.taken}.0\npython_info{{a="b"}} 1.0\n'
-        return httpx.Response(200, text=text)
+        return httpx2.Response(200, text=text)
 
 
 def watched(components: Components, look: Callable[[LineWatches], Coroutine[Any, Any, None]], **settings: Any) -> None:
@@ -51,7 +51,7 @@ def watched(components: Components, look: Callable[[LineWatches], Coroutine[Any,
         await watches.close()
         await services.close()
 
-    transport = httpx.MockTransport(components.answer)
+    transport = httpx2.MockTransport(components.answer)
     asyncio.run(run())
 
 
@@ -97,8 +97,8 @@ def test_pages_of_a_key_share_the_looks_and_the_last_one_ends_them() -> None:
 def test_who_is_away_is_unknown_and_keeps_nobody_else_from_being_seen() -> None:
     components = Components()
     components.away = {8030}
-    components.not_ready[8020] = httpx.Response(503, json={"detail": "Kafka is silent"})
-    components.not_ready[8010] = httpx.Response(429, json={"detail": "too many requests"})
+    components.not_ready[8020] = httpx2.Response(503, json={"detail": "Kafka is silent"})
+    components.not_ready[8010] = httpx2.Response(429, json={"detail": "too many requests"})
 
     async def look(watches: LineWatches) -> None:
         watch = watches.of_key(None)

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,14 +55,14 @@ def gone(id_: str) -> bytes:
 def feeds(stream: Callable[[str | None], AsyncIterator[bytes]], asked: list[str | None]) -> LiveFeeds:
     """Return feeds over an alerting that streams what `stream` yields after a last id; ingest knows nothing."""
 
-    async def answer(request: httpx.Request) -> httpx.Response:
+    async def answer(request: httpx2.Request) -> httpx2.Response:
         if request.url.path != "/v1/live":
-            return httpx.Response(200, json={"items": [], "templates": {}, "newest": 0, "left_out": 0})
+            return httpx2.Response(200, json={"items": [], "templates": {}, "newest": 0, "left_out": 0})
         asked.append(request.headers.get("last-event-id"))
-        return httpx.Response(200, content=stream(asked[-1]))
+        return httpx2.Response(200, content=stream(asked[-1]))
 
     metrics = ConsoleMetrics(CollectorRegistry())
-    return LiveFeeds(Services(ConsoleSettings(), metrics, httpx.MockTransport(answer)), metrics)
+    return LiveFeeds(Services(ConsoleSettings(), metrics, httpx2.MockTransport(answer)), metrics)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -110,7 +110,7 @@ def test_a_key_that_is_refused_is_known_as_such_and_unused_feeds_are_closed(monk
 
     async def run() -> None:
         metrics = ConsoleMetrics(CollectorRegistry())
-        refuse = httpx.MockTransport(lambda _: httpx.Response(401, json={"detail": "this key was revoked"}))
+        refuse = httpx2.MockTransport(lambda _: httpx2.Response(401, json={"detail": "this key was revoked"}))
         some = LiveFeeds(Services(ConsoleSettings(), metrics, refuse), metrics)
         feed = some.of_key("k")
         feed.hold()

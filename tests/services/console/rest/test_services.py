@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -17,24 +17,24 @@ from services.console.settings import ConsoleSettings
 from tests.services.https_server import https_server
 
 
-def rest(answer: Callable[[httpx.Request], Any], key: str | None = None, **settings: Any) -> Rest:
-    transport = httpx.MockTransport(answer)
+def rest(answer: Callable[[httpx2.Request], Any], key: str | None = None, **settings: Any) -> Rest:
+    transport = httpx2.MockTransport(answer)
     metrics = ConsoleMetrics(CollectorRegistry())
     return Services(ConsoleSettings(**settings), metrics, transport).with_key(key)
 
 
-def fault(answer: Callable[[httpx.Request], Any], **settings: Any) -> RestError:
+def fault(answer: Callable[[httpx2.Request], Any], **settings: Any) -> RestError:
     with pytest.raises(RestError) as caught:
         asyncio.run(rest(answer, **settings).get(CallerAnswer, "alerting", "/v1/caller"))
     return caught.value
 
 
 def test_a_question_goes_to_its_service_with_the_key_and_without_what_is_not_given() -> None:
-    asked: list[httpx.Request] = []
+    asked: list[httpx2.Request] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         asked.append(request)
-        return httpx.Response(200, json={"items": [{"id": "mic", "area": "bay", "new": 1}], "next_cursor": None})
+        return httpx2.Response(200, json={"items": [{"id": "mic", "area": "bay", "new": 1}], "next_cursor": None})
 
     found = asyncio.run(
         rest(answer, "ck_1").get(
@@ -49,15 +49,15 @@ def test_a_question_goes_to_its_service_with_the_key_and_without_what_is_not_giv
 @pytest.mark.parametrize(
     ("response", "sentence", "is_away"),
     [
-        (httpx.Response(404, json={"detail": "there is no match"}), "there is no match", False),
-        (httpx.Response(503, json={"detail": "Kafka is silent"}), "Kafka is silent", True),
-        (httpx.Response(503, text="the query ended\n"), "the query ended", True),
-        (httpx.Response(500, text="<html>"), "alerting answered 500", False),
-        (httpx.Response(200, text="no JSON"), "alerting answered what the console cannot read", False),
-        (httpx.Response(200, json={"name": 1}), "alerting answered what the console cannot read", False),
+        (httpx2.Response(404, json={"detail": "there is no match"}), "there is no match", False),
+        (httpx2.Response(503, json={"detail": "Kafka is silent"}), "Kafka is silent", True),
+        (httpx2.Response(503, text="the query ended\n"), "the query ended", True),
+        (httpx2.Response(500, text="<html>"), "alerting answered 500", False),
+        (httpx2.Response(200, text="no JSON"), "alerting answered what the console cannot read", False),
+        (httpx2.Response(200, json={"name": 1}), "alerting answered what the console cannot read", False),
     ],
 )
-def test_an_error_is_a_sentence(response: httpx.Response, sentence: str, is_away: bool) -> None:
+def test_an_error_is_a_sentence(response: httpx2.Response, sentence: str, is_away: bool) -> None:
     error = fault(lambda _: response)
     assert str(error).startswith(sentence)
     assert error.is_away is is_away
@@ -65,21 +65,21 @@ def test_an_error_is_a_sentence(response: httpx.Response, sentence: str, is_away
 
 
 def test_nobody_and_somebody_slow_are_told_apart() -> None:
-    def refuse(_request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("refused")
+    def refuse(_request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
 
     assert str(fault(refuse)) == "alerting does not answer (nobody listens there)"
 
-    async def sleep(_request: httpx.Request) -> httpx.Response:
+    async def sleep(_request: httpx2.Request) -> httpx2.Response:
         await asyncio.sleep(5)
-        return httpx.Response(200)
+        return httpx2.Response(200)
 
     assert str(fault(sleep, answer_timeout_s=0.05)) == "alerting does not answer (it took too long)"
 
 
 def test_a_page_that_looks_while_the_console_stops_is_told_so() -> None:
     async def look() -> None:
-        asks = rest(lambda _: httpx.Response(200, json={}))
+        asks = rest(lambda _: httpx2.Response(200, json={}))
         await asks.services.close()
         with pytest.raises(RestError, match="the console is being stopped"):
             await asks.text("ingest", "/readyz")
@@ -91,9 +91,9 @@ def test_a_page_that_goes_away_asks_no_further_however_far_its_answer_has_come()
     async def look(steps: int) -> None:
         came = asyncio.Event()
 
-        async def answer(_request: httpx.Request) -> httpx.Response:
+        async def answer(_request: httpx2.Request) -> httpx2.Response:
             await came.wait()
-            return httpx.Response(200, text="ready")
+            return httpx2.Response(200, text="ready")
 
         page = asyncio.create_task(rest(answer).text("ingest", "/readyz"))
         await asyncio.sleep(0.01)
@@ -109,19 +109,19 @@ def test_a_page_that_goes_away_asks_no_further_however_far_its_answer_has_come()
 
 
 def test_an_answer_beyond_the_bound_is_an_error() -> None:
-    error = fault(lambda _: httpx.Response(200, content=b" " * 2**17), answer_max_bytes=2**16)
+    error = fault(lambda _: httpx2.Response(200, content=b" " * 2**17), answer_max_bytes=2**16)
     assert "longer than 65536 bytes" in str(error)
 
 
 def test_only_so_many_ask_at_a_time() -> None:
     now, most = 0, 0
 
-    async def count(_request: httpx.Request) -> httpx.Response:
+    async def count(_request: httpx2.Request) -> httpx2.Response:
         nonlocal now, most
         now, most = now + 1, max(most, now + 1)
         await asyncio.sleep(0.01)
         now -= 1
-        return httpx.Response(200, json={"name": "x", "scopes": []})
+        return httpx2.Response(200, json={"name": "x", "scopes": []})
 
     async def ask() -> None:
         asker = rest(count, requests_max=3)
