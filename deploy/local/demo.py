@@ -69,8 +69,7 @@ def show_1987(system: System) -> None:
 
 def wait_in_patience(system: System, is_so: Callable[[], bool]) -> str | None:
     """Return None as soon as ``is_so()`` holds; else what the system did, once it is in vain."""
-    runner = system.supervision.runner()
-    return Patience(lambda: [runner], MATCHES_BUDGET_S).wait(is_so)
+    return Patience(lambda: [system.supervision.runner()], MATCHES_BUDGET_S).wait(is_so)
 
 
 def new_bangs(system: System, since_us: int) -> Iterator[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import islice
 
 import httpx2
+import psutil
 import pytest
 
 from deploy.local import demo
@@ -106,6 +107,7 @@ def test_each_new_match_is_shown_once_and_an_outage_changes_nothing(monkeypatch:
     monkeypatch.setattr(demo, "_WATCH_EVERY_S", 0)
     system = System(Layout.isolated(ROOT))
     system.alerting = httpx2.Client(base_url="http://alerting", transport=httpx2.MockTransport(answer))
+    monkeypatch.setattr(system.supervision, "runner", psutil.Process)  # it is waited for in patience
     assert [match["received_at_us"] for match in islice(new_bangs(system, since_us=2), 4)] == [2, 3, 4, 5]
 
 
