@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import astuple
 from pathlib import Path
 
@@ -188,10 +189,12 @@ def test_a_port_has_one_owner_until_its_owner_ends(monkeypatch: pytest.MonkeyPat
     low = 33_000 + os.getpid() % 1_000 * 30  # above those that others are given
     monkeypatch.setattr("deploy.local.machine._CANDIDATES", range(low, low + 30))
     command = [sys.executable, "-c", OWNER.format(low=low, high=low + 30)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner, ExitStack() as ended:
+        ended.callback(owner.kill)
         assert owner.stdout is not None
         theirs = {int(port) for port in owner.stdout.readline().split()}
         child = psutil.Process(int(owner.stdout.readline()))
+        ended.callback(child.kill)
         ours = set(free_ports(10))
         with pytest.raises(LocalError, match=rf"^there are no 11 free ports from {low} to {low + 29}$"):
             free_ports(11)
@@ -201,4 +204,3 @@ def test_a_port_has_one_owner_until_its_owner_ends(monkeypatch: pytest.MonkeyPat
         owner.wait()
         assert child.is_running()  # it has inherited no port
         assert theirs >= set(free_ports(5))
-        child.kill()
