@@ -13,7 +13,7 @@ import pytest
 
 from services.alerting.api.history import MOST_AT_ONCE
 from services.alerting.settings import AlertingSettings
-from tests.integration.service_process import until
+from tests.patience import until
 from tests.services.alerting.clients import SETTINGS, running_api
 from tests.services.alerting.records import Database
 from tests.services.https_server import https_server
@@ -31,7 +31,7 @@ RUNS = "/v1/history-runs"
 def front(database: Database, url: str | None, timeout_s: float = 0.5, **more: Any) -> Iterator[httpx2.Client]:
     own = AlertingSettings(**{**SETTINGS.model_dump(), "history_url": url, "history_timeout_s": timeout_s, **more})
     with running_api(database, own) as api:
-        yield api.client  # type: ignore[misc]
+        yield api.client
 
 
 def test_a_run_is_asked_for_read_and_deleted_at_the_front_door(database: Database, client: httpx2.Client) -> None:
