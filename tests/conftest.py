@@ -17,7 +17,7 @@ from tests.integration.service_process import metric
 from tests.integration.topics import running_broker
 from tests.patience import until
 
-pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine")]
+pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine", "until")]
 register_profiles()
 
 

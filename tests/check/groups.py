@@ -104,7 +104,8 @@ class Groups:
         if only := config.getoption("only_group", None):
             config.hook.pytest_deselected(items=[item for item in items if self.units[item] != only])
             items[:] = [item for item in items if self.units[item] == only]
-        self._order(items, self.units)
+        if config.getoption("until", None) is None:  # else the order is that of the command: what matters most first
+            self._order(items, self.units)
         self._find_last_users(items)
 
     @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ a JVM or runs at night, and with few examples: only `make check` judges the whol
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,12 @@ from tests.check.reach import distances
 from tests.check.runner import run_stages, summary
 from tests.check.stages import PYTEST, Stage, spread
 
+#: The last test begins this long after the start.
+END_S = 80.0
 #: What the chosen files may take all together, by what they took in a check. Two workers share it.
-TESTS_S = 90.0
-#: What a file takes of which nobody knows, as most do.
-UNKNOWN_S = 1.0
+TESTS_S = 120.0
+#: What a file takes of which nobody knows, as most do in a fresh clone.
+UNKNOWN_S = 1.5
 QUICK = ("-m", "not jvm and not slow and not night", "--hypothesis-profile=quick", "-q")
 NOT_QUICK = re.compile(r"^pytestmark\b.*\bmark\.(jvm|slow|night)\b", re.MULTILINE)
 
@@ -71,8 +74,8 @@ def lint(changed: Iterable[str]) -> Stage:
     return Stage("lint", ((sys.executable, "-m", "mypy"), *commands, (f"{bin_}/lint-imports", "--quiet")))
 
 
-def tests(choice: Choice) -> Stage:
-    return Stage("tests", ((*PYTEST, *QUICK, *spread(), *choice.run),))
+def tests(choice: Choice, end_s: float) -> Stage:
+    return Stage("tests", ((*PYTEST, *QUICK, f"--until={end_s}", *spread(), *choice.run),))
 
 
 def say(changed: list[str], reached: Mapping[str, int], choice: Choice) -> None:
@@ -86,6 +89,7 @@ def say(changed: list[str], reached: Mapping[str, int], choice: Choice) -> None:
 
 
 def main() -> int:
+    end_s = time.time() + END_S
     changed = changed_files()
     if not changed:
         print("Nothing has changed.")
@@ -93,7 +97,7 @@ def main() -> int:
     reached = distances(changed)
     choice = choose(reached, changed, known_seconds())
     say(changed, reached, choice)
-    stages = [lint(changed)] + ([tests(choice)] if choice.run else [])
+    stages = [lint(changed)] + ([tests(choice, end_s)] if choice.run else [])
     outcomes = list(run_stages(stages, keep_going=True))
     print("", *summary(outcomes, {}), sep="\n")
     return 0 if all(each.is_passed for each in outcomes) else 1

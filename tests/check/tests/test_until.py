@@ -1,0 +1,36 @@
+"""Tests that begin too late are left out, and counted."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.check.tests.projects import run_project
+
+PROJECT = {
+    "made/conftest.py": """
+import pytest
+pytest_plugins = ["tests.check.until"]
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    plugin = config.pluginmanager.get_plugin("until")
+    times = iter((0, 0, 9, 9, 9))
+    plugin.end_s, plugin.clock = 5, lambda: next(times)
+
+@pytest.fixture(scope="module")
+def page():
+    yield
+    with open("told", "a") as file:
+        file.write("ended\\n")
+""",
+    "made/test_a.py": "".join(f"def test_{n}(page): open('told', 'a').write('{n}\\n')\n" for n in range(4)),
+}
+
+
+@pytest.mark.parametrize("spread", [(), ("-n1",)], ids=["alone", "spread"])
+def test_no_test_begins_after_the_end(spread: tuple[str, ...], tmp_path: Path) -> None:
+    ran = run_project(tmp_path, PROJECT, f"--until={time.time()}", *spread)
+    assert ran.status == 0, ran.output
+    assert ran.told == ["0", "1", "ended"]
+    assert "2 tests left out" in ran.output
