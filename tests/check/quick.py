@@ -21,7 +21,7 @@ from tests.check.stages import PYTEST, Stage, spread
 #: The last test begins this long after the start.
 END_S = 80.0
 #: What the chosen files may take all together, by what they took in a check. Two workers share it.
-TESTS_S = 120.0
+TESTS_S = 80.0
 #: What a file takes of which nobody knows, as most do in a fresh clone.
 UNKNOWN_S = 1.5
 QUICK = ("-m", "not jvm and not slow and not night", "--hypothesis-profile=quick", "-q")
@@ -30,9 +30,10 @@ NOT_QUICK = re.compile(r"^pytestmark\b.*\bmark\.(jvm|slow|night)\b", re.MULTILIN
 
 @dataclass(frozen=True)
 class Choice:
-    """The files of tests that are run, and those that a change reaches but that do not fit."""
+    """The files of tests that changed, those that are reached and run, and those that are reached but do not fit."""
 
-    run: list[str]
+    changed: list[str]
+    reached: list[str]
     left: list[str]
 
 
@@ -52,16 +53,15 @@ def _git(root: Path, *command: str) -> str:
 def choose(
     reached: Mapping[str, int], changed: Iterable[str], seconds: Mapping[str, float], root: Path = ROOT
 ) -> Choice:
-    """Choose files of tests, nearest first, as long as they fit; those that changed are always run."""
-    chosen = Choice([path for path in reached if path in set(changed)], [])
+    """Choose what is quick: the files of tests that changed, and others, nearest first, as long as they fit."""
+    quick = [path for path in reached if not NOT_QUICK.search((root / path).read_text(encoding="utf-8"))]
+    chosen = Choice([path for path in quick if path in set(changed)], [], [])
     taken = 0.0
-    for path in sorted(reached.keys() - set(chosen.run), key=lambda path: (reached[path], path)):
-        if NOT_QUICK.search((root / path).read_text(encoding="utf-8")):
-            continue
+    for path in sorted(set(quick) - set(chosen.changed), key=lambda path: (reached[path], path)):
         takes = seconds.get(path, UNKNOWN_S)
         fits = taken + takes <= TESTS_S
         taken += takes if fits else 0
-        (chosen.run if fits else chosen.left).append(path)
+        (chosen.reached if fits else chosen.left).append(path)
     return chosen
 
 
@@ -71,18 +71,22 @@ def lint(changed: Iterable[str]) -> Stage:
     bin_ = Path(sys.executable).parent
     if python:
         commands += [(f"{bin_}/ruff", "check", *python), (f"{bin_}/ruff", "format", "--check", *python)]
-    return Stage("lint", ((sys.executable, "-m", "mypy"), *commands, (f"{bin_}/lint-imports", "--quiet")))
+    return Stage("lint", ((sys.executable, "-m", "mypy"), *commands, (f"{bin_}/lint-imports",)))
 
 
-def tests(choice: Choice, end_s: float) -> Stage:
-    return Stage("tests", ((*PYTEST, *QUICK, f"--until={end_s}", *spread(), *choice.run),))
+def tests(choice: Choice, end_s: float) -> list[Stage]:
+    """Return the run of what changed, whatever it takes, and of what is reached, until the end."""
+    runs = {"changed-tests": (choice.changed, ()), "reached-tests": (choice.reached, (f"--until={end_s}",))}
+    return [
+        Stage(name, ((*PYTEST, *QUICK, *until, *spread(), *files),)) for name, (files, until) in runs.items() if files
+    ]
 
 
 def say(changed: list[str], reached: Mapping[str, int], choice: Choice) -> None:
     """Say what is run, and what is not."""
-    print(f"{len(changed)} files changed; tests in {len(reached)} files are reached.", flush=True)
-    for path in choice.run:
-        print(f"  {path}" + (f" ({reached[path]} imports away)" if reached[path] else ""))
+    print(f"{len(changed)} files changed; tests in {len(reached)} files are reached. Run are these:")
+    print(*(f"  {path}" for path in choice.changed), sep="\n")
+    print(*(f"  {path}, reached by {reached[path]} imports" for path in choice.reached), sep="\n")
     if choice.left:
         print(f"Left out, for they do not fit: {len(choice.left)} files, {choice.left[0]} the nearest.")
     print("Left to make check: tests that are slow, need a JVM or run at night.", flush=True)
@@ -97,7 +101,7 @@ def main() -> int:
     reached = distances(changed)
     choice = choose(reached, changed, known_seconds())
     say(changed, reached, choice)
-    stages = [lint(changed)] + ([tests(choice, end_s)] if choice.run else [])
+    stages = [lint(changed), *tests(choice, end_s)]
     outcomes = list(run_stages(stages, keep_going=True))
     print("", *summary(outcomes, {}), sep="\n")
     return 0 if all(each.is_passed for each in outcomes) else 1

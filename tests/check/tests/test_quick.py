@@ -87,22 +87,29 @@ def test_the_nearest_tests_that_fit_are_chosen_and_those_that_changed(tmp_path: 
     reached = {"far": 3, "near": 1, "large": 2, "mid": 2, "changed": 0}
     seconds = {"near": 1.0, "large": TESTS_S, "mid": 2.0, "far": TESTS_S - 4, "changed": 5 * TESTS_S}
     chosen = choose(reached, ["changed", "unreached"], seconds, tmp_path)
-    assert chosen == Choice(run=["changed", "near", "mid", "far"], left=["large"])
+    assert chosen == Choice(changed=["changed"], reached=["near", "mid", "far"], left=["large"])
 
 
 def test_what_nobody_knows_takes_its_share_too(tmp_path: Path) -> None:
     names = [f"test_{n:03}" for n in range(200)]
     make(tmp_path, *names)
     chosen = choose(dict.fromkeys(names, 1), [], {}, tmp_path)
-    assert chosen.run == names[: round(TESTS_S / quick.UNKNOWN_S)]
-    assert chosen.left == names[len(chosen.run) :]
+    assert chosen.reached == names[: round(TESTS_S / quick.UNKNOWN_S)]
+    assert chosen.left == names[len(chosen.reached) :]
 
 
 @pytest.mark.parametrize("mark", ["jvm", "slow", "night"])
-def test_files_that_are_not_quick_are_not_chosen_unless_they_changed(mark: str, tmp_path: Path) -> None:
+def test_files_of_which_nothing_is_quick_are_not_chosen(mark: str, tmp_path: Path) -> None:
     make(tmp_path, "long", text=f"import pytest\n\npytestmark = [pytest.mark.{mark}]\n")
-    assert choose({"long": 1}, [], {}, tmp_path) == Choice([], [])
-    assert choose({"long": 0}, ["long"], {}, tmp_path) == Choice(["long"], [])
+    assert choose({"long": 1}, [], {}, tmp_path) == choose({"long": 0}, ["long"], {}, tmp_path) == Choice([], [], [])
+
+
+def test_what_changed_is_run_to_its_end_and_what_is_reached_until_the_time_is_over() -> None:
+    changed, reached = quick.tests(Choice(["a.py"], ["b.py"], ["c.py"]), 7.0)
+    assert "--until=7.0" not in changed.commands[0]
+    assert "--until=7.0" in reached.commands[0]
+    assert (changed.commands[0][-1], reached.commands[0][-1]) == ("a.py", "b.py")
+    assert quick.tests(Choice([], [], ["c.py"]), 7.0) == []
 
 
 def test_python_that_changed_is_linted() -> None:
