@@ -13,8 +13,6 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-import psutil
-
 #: The checkout; nothing here depends on the working directory.
 ROOT = Path(__file__).resolve().parents[2]
 #: Ignored by git: everything that running the system leaves behind.
@@ -99,6 +97,8 @@ def is_free(port: int) -> bool:
 
 def owner_of(port: int) -> str:
     """Return who listens on ``port``, for a sentence: ``process 4711 (python)``, or ``another process``."""
+    import psutil  # noqa: PLC0415 - the set-up reads this module before any package is there
+
     with suppress(psutil.Error):  # not ours to see
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)

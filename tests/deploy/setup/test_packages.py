@@ -1,12 +1,13 @@
 """Who installs the locks, with what settings, and what happens where one of them cannot."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import LocalError
+from deploy.local.machine import ROOT, LocalError
 from deploy.setup import packages
 
 Put = Callable[[str, str], None]
@@ -85,3 +86,9 @@ def test_uv_is_told_what_pip_is_told_and_the_environment_comes_last() -> None:
         "SSL_CERT_FILE": "/etc/authorities.pem",
         "UV_INDEX": "https://a.example https://b.example",
     }
+
+
+def test_the_set_up_needs_no_package() -> None:
+    """It runs before there is one; -S leaves out those that are here."""
+    command = [sys.executable, "-S", "-c", "import deploy.setup.packages"]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=60)
