@@ -19,6 +19,7 @@ class Streams:
         self.bangs.bang()
         self.bangs.held_back(20, is_late=False)
         self.bangs.held_back(50, is_late=True)
+        self.bangs.check()  # else a change may be in force before fusion reads what was posted before it
         self._change_under_load(90)
         self.bangs.held_back(50, is_late=False)
         self.bangs.held_back(200, is_late=True)
