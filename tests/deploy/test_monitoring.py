@@ -26,10 +26,14 @@ SUFFIXES = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_sum", "
 
 
 @cache
+def exposition() -> str:
+    """Return what Prometheus reads at the apps while nothing has happened."""
+    return "".join(generate_latest(registry).decode() for registry in metric_registries().values())
+
+
 def exported() -> set[str]:
     """Return every name that Prometheus can read at one of the apps."""
-    text = "".join(generate_latest(registry).decode() for registry in metric_registries().values())
-    kinds = re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE)
+    kinds = re.findall(r"^# TYPE (\w+) (\w+)$", exposition(), re.MULTILINE)
     return {name + suffix for name, kind in kinds for suffix in SUFFIXES[kind]}
 
 
@@ -58,6 +62,16 @@ def test_metrics_that_are_named_are_exported_and_read_as_what_they_are(asker: st
         assert name.endswith("_bucket")
     for opening, closing in ("()", "[]", "{}"):
         assert expression.count(opening) == expression.count(closing)
+
+
+def test_a_quantile_can_exceed_the_limit_of_its_rule() -> None:
+    """Of what lies beyond every bucket a quantile says the last bound: a limit from there on would never ring."""
+    asked = [re.findall(r"histogram_quantile\(.*?(coincide_\w+_bucket)\S*\) > (\S+)", rule["expr"]) for rule in ALERTS]
+    limits = [each for of_rule in asked for each in of_rule]
+    assert limits
+    for name, limit in limits:
+        bounds = re.findall(rf'^{name}\{{le="([\d.]+)"\}}', exposition(), re.MULTILINE)
+        assert float(limit) in sorted(map(float, bounds))[:-1]  # and one it has a bucket for is told exactly
 
 
 def test_alerts_have_unique_names_a_severity_and_a_sentence() -> None:

@@ -18,7 +18,7 @@ from spark_jobs.saving.area_slots import FIRST_NUMBER
 from spark_jobs.saving.state_format import FORMAT, StateError
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs.inputs import SN1987A, STREAMS, Row, frame, put, query_json, removal, started
-from tests.spark_jobs.outputs import SavedCore, late, letters, matches, pairs, reasons, row_slots, status
+from tests.spark_jobs.outputs import SavedCore, late, letters, matches, pairs, reasons, row_slots, slow_matches, status
 
 WORK = {"seconds": 0.0, "candidates": 1}  # of a core without a clock
 
@@ -136,6 +136,21 @@ def test_at_the_limit_of_lateness_a_row_is_on_time_and_its_id_is_remembered(
     assert (totals["accepted"], totals["duplicates"]) == (len(slow.rows), slow.duplicates)
     assert totals["conflicts"] == slow.conflicts
     assert bool(slow.late) == (beyond_us > 0)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_the_first_detection_after_an_activation_is_kept_as_far_as_the_query_reaches(before: int) -> None:
+    """Of those before it none is needed for its sake: they are forgotten once they would be late."""
+    query = put(0, query_json(60.0, 0.5, name="far"))
+    rows = [Row("old", 1000.0), P, Row("watermark", 1050.0), Row("partner", 1045.0, stream="s", sensor="south")]
+    records = [frame(offset, [row]) for offset, row in enumerate(rows[1 - before :])]
+    fused, slow = started(limits=Limits(sweep_after=1)), SlowFusion(dict(STREAMS))
+    found = []
+    for record in (*records[:before], query, *records[before:]):
+        found += slow_matches(fused.push([record]))
+        slow.push([record])
+    assert found == slow.matches
+    assert len(found) == 2
 
 
 def test_an_id_taken_over_is_still_remembered_when_its_first_detection_is_swept_away() -> None:

@@ -202,6 +202,18 @@ def test_a_core_ahead_of_the_state_is_thrown_away(tester: TwsTester, cores: Reco
     assert cores.restored == [(0, b"1", [b"x"])]
 
 
+def test_a_core_ahead_is_thrown_away_though_its_header_is_that_of_the_state(
+    tester: TwsTester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the number of the batch tells the two."""
+    monkeypatch.setattr(RecordingCore, "header", lambda _core: b"1")
+    tester.testInPandas(0, batch(b"x"))
+    committed = tester.peekMapState("shard", 0)
+    tester.testInPandas(0, batch(b"lost"))
+    tester.updateMapState("shard", 0, committed)
+    assert written(tester.testInPandas(0, batch(b"y")))[0][2] == b"x+y"
+
+
 def test_another_worker_goes_on_from_the_state(
     tester: TwsTester, processor: FusionProcessor, cores: RecordingCores
 ) -> None:

@@ -59,6 +59,19 @@ def test_how_long_a_receiver_waited_is_told_in_seconds(
     assert 20 <= waited_s < 200
 
 
+@pytest.mark.parametrize(("later_s", "outcome"), [(3_600, "failed"), (7_201, "dead")])
+def test_a_receiver_that_fails_is_tried_again_for_as_long_as_is_set(
+    database: Database, sink: Sink, monkeypatch: pytest.MonkeyPatch, later_s: int, outcome: str
+) -> None:
+    monkeypatch.setattr(sending, "system_clock_us", lambda: system_clock_us() + later_s * 1_000_000)
+    sink.status = 500
+    with running_outbox(database, hook(sink), deliver_within_s=7_200.0) as outbox:
+        outbox.fire("e-0")
+        until(lambda: outcomes(outbox, "ops", outcome) >= 1)
+        until(lambda: len(sink.tried) >= 2 or outcome == "dead")
+        assert outcomes(outbox, "ops", "dead") == (outcome == "dead")
+
+
 def test_nobody_waits_for_a_receiver_that_hangs(database: Database, sink: Sink) -> None:
     with running_sink() as stuck:
         stuck.hangs.set()

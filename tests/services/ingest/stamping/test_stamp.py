@@ -25,6 +25,12 @@ def test_the_only_stream_of_a_sensor_is_implied() -> None:
     assert stamped(sensor="both", stream="acoustic")["stream"] == "acoustic"
 
 
+def test_a_detection_may_be_as_far_ahead_as_is_allowed() -> None:
+    """One microsecond more is refused: see test_refusals."""
+    ahead_us = round(IngestSettings().max_future_s * 1e6)
+    assert stamped(detected_at=NOW_US + ahead_us)["detected_at_us"] == NOW_US + ahead_us
+
+
 def test_a_given_id_is_kept_and_a_missing_one_follows_the_content() -> None:
     assert stamped(id="mine")["id"] == "mine"
     content: dict[str, Any] = {"attributes": {"a": 1, "b": 2}}
