@@ -126,6 +126,12 @@ def test_a_row_after_a_heartbeat_of_its_own_batch_is_judged_by_what_the_heartbea
     assert status(output)["totals"]["accepted"] == 2
 
 
+def test_a_fast_clock_after_a_heartbeat_of_its_own_batch_makes_nobody_late() -> None:
+    """The watermark goes to 1041 s, when the frame was received, whatever the heartbeats have moved before."""
+    fast = frame(1041, [Row("ahead", 5000.0), Row("b", 1021.0), Row("late", 1020.0)], received_at_s=1041)
+    assert late(started(limits=LIMITS).push([FIRST, *beats(1005, 1040), fast])) == [("north", "late", MICROSECONDS)]
+
+
 def test_only_areas_of_the_heartbeats_own_partition_are_moved_and_none_is_made() -> None:
     areas = [frame(1, [Row("a", 990.0)], area, partition, 1000) for area, partition in (("bay", 0), ("hill", 3))]
     core = started(*areas, limits=LIMITS)
