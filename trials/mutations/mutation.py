@@ -1,4 +1,4 @@
-"""Mutation: one patch, what is wrong with it in a sentence, and the test files that notice it."""
+"""Mutation: one patch, what is wrong with it in a sentence, and the test files, or single tests, that notice it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _CAUGHT_BY = "Caught by "
 
 @dataclass(frozen=True)
 class Mutation:
-    """A patch for `git apply`, whose first two lines say what is wrong, and which test files catch it."""
+    """A patch for `git apply`; its first two lines say what is wrong, and which tests catch it: files, or path::name."""
 
     patch: Path
     sentence: str
