@@ -9,7 +9,11 @@ from tests.spark_jobs.inputs import Row, frame
 
 EVERY_S = 10
 COALESCE = {"from": "temperature", "value": "attributes.celsius", "where": {"above": 40}}
-HOT = {"coalesce": COALESCE, "lasting_s": 60, "alert": {"severity": "critical", "title": "Too hot in {area}"}}
+HOT = {
+    "coalesce": COALESCE,
+    "lasting_s": 60,
+    "alert": {"severity": "critical", "title": "Too hot in {area}", "resolve_after_s": 1},
+}
 RUNG = ["firing", "resolved"]
 
 
