@@ -12,7 +12,7 @@ _CAUGHT_BY = "Caught by "
 
 @dataclass(frozen=True)
 class Mutation:
-    """A patch for `git apply`; its first two lines say what is wrong, and which tests (files, or path::name) catch it."""
+    """A patch for `git apply`; its first two lines say what is wrong, and which tests catch it: files, or names."""
 
     patch: Path
     sentence: str

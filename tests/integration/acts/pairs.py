@@ -36,17 +36,20 @@ class Pairs:
     def judge(self) -> None:
         self.stage.wait(lambda: len(self.matched()) >= COUNT)
         assert sorted(self.matched()) == sorted(f"seismic-{number}" for number in range(COUNT))
-        served = self.stage.alerting.items("/v1/matches", query="intruder", limit=1000)
-        assert [each["members"][0]["id"] for each in served] == self.matched()
+        self.stage.wait(lambda: self.served() == sorted(self.matched()), self.served)
         malformed = {each["dead_id"] for each in self.stage.fusion.read_all("dead-letters") if is_malformed(each)}
         assert len(malformed) == 1
         assert self.stage.fusion.metric('coincide_fusion_matches_total{query="intruder"}') == COUNT
         assert self.stage.fusion.metric("coincide_fusion_malformed_total") == 1
 
     def matched(self) -> list[str]:
-        """Return what matched, by the seismic member's id, each match once, oldest first."""
+        """Return what matched, by the seismic member's id, each match once."""
         members = {each["id"]: each["members"][0]["id"] for each in self.stage.written("matches", "intruder")}
         return list(members.values())
+
+    def served(self) -> list[str]:
+        items = self.stage.alerting.items("/v1/matches", query="intruder", limit=1000)
+        return sorted(each["members"][0]["id"] for each in items)
 
     def _send(self, records: Iterable[InputRecord]) -> None:
         self.stage.fusion.send("detections", received_now(records))
