@@ -38,9 +38,9 @@ ACTS = (Pairs, Health, Spells, Slides, Streams, Templates)
 
 
 class Act(Protocol):
-    """One kind of answer; `duplicates` is how many detections it posts twice."""
+    """One kind of answer; `in_vain` is how many detections it posts again, or too late."""
 
-    duplicates: int
+    in_vain: int
 
     def begin(self) -> None: ...
     def see_begun(self) -> None: ...
@@ -86,9 +86,13 @@ def test_no_kill_changes_an_answer(acts: dict[str, Act], act: str) -> None:
     acts[act].judge()
 
 
-def test_what_came_twice_counts_once(stage: Stage, acts: dict[str, Act]) -> None:
-    twice = sum(act.duplicates for act in acts.values())
-    stage.wait(lambda: stage.fusion.metric("coincide_fusion_duplicates_total") == twice)
+def test_what_came_twice_or_too_late_is_counted_apart(stage: Stage, acts: dict[str, Act]) -> None:
+    in_vain = sum(act.in_vain for act in acts.values())
+
+    def counted() -> list[float]:
+        return [stage.fusion.metric(f"coincide_fusion_{name}_total") or 0.0 for name in ("duplicates", "late")]
+
+    stage.wait(lambda: sum(counted()) == in_vain, counted)
     stage.wait(lambda: stage.fusion.metric(f'coincide_fusion_lag_records{{topic="{PREFIX}detections"}}') == 0)
     reasons = {each["reason"] for each in stage.fusion.read_all("dead-letters")}
     assert reasons == {"malformed_frame", "late", "no_number", "template_too_long"}

@@ -24,7 +24,7 @@ BANG = {
 class Health:
     """Four microphones hear every bang; the clock of the last is 1.2 s wrong."""
 
-    duplicates = 0
+    in_vain = 0
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

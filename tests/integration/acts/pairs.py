@@ -13,7 +13,7 @@ COUNT = 30
 class Pairs:
     """Thirty detections of one stream, each with one of the other half a second later."""
 
-    duplicates = 4
+    in_vain = 4
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

@@ -23,7 +23,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 class Slides:
     """Two regions change now and then; the south is a little late."""
 
-    duplicates = 10
+    in_vain = 10
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

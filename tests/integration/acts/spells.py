@@ -20,7 +20,7 @@ RUNG = ["firing", "resolved"]
 class Spells:
     """A spell that ends, one that goes on while processes are killed, and one of another limit."""
 
-    duplicates = 30
+    in_vain = 30
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

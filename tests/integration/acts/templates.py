@@ -10,7 +10,7 @@ TEMPLATE = "/v1/templates/clock"
 class Templates:
     """A barometer turns out to report `SLOW_S` late."""
 
-    duplicates = 0
+    in_vain = 0
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
