@@ -14,7 +14,7 @@ from tests.acceptance import italy
 from tests.acceptance.line import DEALT_WITH_BUDGET_S, Line
 from tests.reference import central_italy
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 FLOODED, BESIDE = "flooded", "beside"
 BEGIN_US = 1_476_500_000_000_000

@@ -21,7 +21,7 @@ from deploy.local.system import System
 from tests.integration.service_process import pages_of
 from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 FESTIVAL, OTHERS = "festival", ("harbour", "station")
 MICROPHONES = ("m1", "m2", "m3")

@@ -13,7 +13,7 @@ from deploy.local.system import System
 from tests.integration.service_process import metric
 from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.jvm
 
 Live = dict[str, list[dict[str, Any]]]
 

@@ -18,7 +18,7 @@ from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.oracle import Detection
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 AREA = "past"
 RUN_WITHIN_S = 200

@@ -14,7 +14,7 @@ from tests.integration.service_process import Event, LiveReader
 from tests.reference.episodes import SlowEpisodes
 from tests.reference.oracle import QueryVersion
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 Pick = tuple[str, str]  # sensor and detection id
 

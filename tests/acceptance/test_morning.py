@@ -11,7 +11,7 @@ from tests.integration.service_process import metric
 from tests.integration.topics import detections_of
 from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 AWAY_AT_LEAST_S = 45.0  # every other client gives up within 30 s
 GIVES_UP_WITHIN_S = 150.0  # a read under way waits 30 s for records and 30 s for offsets, then the query ends

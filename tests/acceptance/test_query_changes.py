@@ -14,7 +14,7 @@ from tests.acceptance.line import Line, Scenario
 from tests.patience import until
 from tests.reference.oracle import QueryVersion
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 PAIRS = (("one", "p_live"), ("other", "p_live"))
 P_THEN_S = (("p", "p_live"), ("s", "s_live"))

@@ -16,7 +16,7 @@ from deploy.local.system import System
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.jvm
 
 PAIRS = 20
 APART_US = 500_000  # so that each pair matches alone

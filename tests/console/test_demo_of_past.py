@@ -10,7 +10,7 @@ from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
 from tests.console.conftest import shoot
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.jvm
 OpenPage = Callable[..., Page]
 FROM, TO = "1987-02-23T07:30:00Z", "1987-02-23T07:40:00Z"
 

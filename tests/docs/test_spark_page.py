@@ -19,7 +19,7 @@ from spark_jobs.archiving.frame_rows import ROW_SCHEMA
 from tests.docs.sessions import blocks
 from tests.reference.spark_session import local_session
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 PAGE = (ROOT / "docs/how-to/join-dataframes.md").read_text(encoding="utf-8")
 OCTOBER_US = 20_727 * DAY_US  # the first of October 2026

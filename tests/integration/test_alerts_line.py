@@ -132,7 +132,7 @@ def test_neither_a_kill_nor_a_lost_database_tells_twice(topics: OwnTopics, tmp_p
         assert len({each["id"] for each in sink.events}) == 21
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.night
 def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(kafka: Broker, tmp_path: Path) -> None:
     """Ingest's heartbeats are what nobody fuses."""
     with (
@@ -160,7 +160,6 @@ def test_a_line_without_fusion_rings_once_each_time_whatever_is_killed_or_lost(k
     assert {each["data"]["source"] for each in sink.events} == {"line_stalled"}
 
 
-@pytest.mark.timeout(400)
 def test_of_two_processes_on_one_database_the_other_tells_what_a_suspended_or_killed_one_has_not(
     kafka: Broker, tmp_path: Path
 ) -> None:

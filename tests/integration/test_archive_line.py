@@ -15,7 +15,7 @@ from tests.integration.fusion_process import seismic
 from tests.integration.service_process import run_module
 from tests.integration.topics import create_declared_topics, send
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.jvm
 
 PREFIX = "kept."
 

@@ -26,7 +26,7 @@ from services.ingest.templates.proposals_topic import read_proposals
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.topics import create_declared_topics, records_of, send
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.jvm
 
 START_US, EVERY_US = 1_700_000_000_000_000, 60_000_000
 PREFIX = "calibrate."
@@ -109,6 +109,7 @@ def test_from_the_topic_it_proposes(folder: Path, kafka: Broker) -> None:
             assert proposal.score is proposal.present_score is None
 
 
+@pytest.mark.night
 def test_from_what_the_archive_job_wrote_it_learns_what_it_learns_from_the_log(folder: Path, kafka: Broker) -> None:
     """The same detections with the same times; the archive knows no models, so the few are learnt from their stream."""
     prefix, log = "calibrate-archive.", [{**row, "model": None} for row in rows()]

@@ -9,7 +9,7 @@ from deploy.local.broker import Broker
 from spark_jobs.job.restarts import KAFKA_AWAY
 from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 IMPATIENT = {"kafka_timeout_s": 1.5, "restart_delay_s": 0.5, "restart_delay_max_s": 2.0}
 

@@ -21,7 +21,7 @@ from trials.chaos.balance import QUIET_S, balance
 from trials.chaos.load import Load, prepare
 from trials.chaos.probe import Probe
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 SHARDS = 4
 CORES = 2  # of each worker

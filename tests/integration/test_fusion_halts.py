@@ -14,7 +14,7 @@ from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic,
 from tests.integration.topics import create_declared_topics, expire
 from tests.spark_jobs.inputs import record
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 IMPATIENT = {"kafka_timeout_s": 3.0, "restart_delay_s": 0.5, "restart_delay_max_s": 2.0}
 

@@ -17,7 +17,7 @@ from spark_jobs.job.session import create_session, end_session, is_lost
 from spark_jobs.recovery.checkpoint import LockError, lock_checkpoint, lock_path
 from spark_jobs.settings import FusionSettings
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture(scope="module")

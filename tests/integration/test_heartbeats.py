@@ -18,7 +18,7 @@ from tests.integration.topics import records_of
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 QUIET_S = 2
 SHARDS = 2

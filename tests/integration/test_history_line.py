@@ -20,7 +20,7 @@ from tests.integration.fusion_process import QUERY, FusionProcess, fusion_job
 from tests.integration.topics import send
 from tests.spark_jobs.inputs import Row, declaration, frame, put
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 PREFIX = "past."
 TEMPLATES = {"seismic": Histogram.uniform(-1, 1), "acoustic": Histogram.normal(sigma_s=0.8, buckets=6)}

@@ -23,7 +23,7 @@ from tests.integration.service_process import (
 )
 from tests.integration.topics import read_all, running_broker
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 STREAMS = "streams: {seismic: {max_delay_s: 120, longest_template_s: 60}, acoustic: {max_delay_s: 120}}"
 BANG = {

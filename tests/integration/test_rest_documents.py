@@ -18,7 +18,7 @@ from tests.integration.topics import running_broker
 from tests.patience import until
 from tests.services.ingest.building import SENSORS
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 SPENT_S = int(os.environ.get("COINCIDE_SCHEMATHESIS_S", "30"))  # the fixed cases of coverage take 15 s
 SEED = os.environ.get("COINCIDE_SCHEMATHESIS_SEED", "1")

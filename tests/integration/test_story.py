@@ -31,7 +31,7 @@ from tests.integration.service_process import IngestProcess
 from tests.integration.topics import detections_of
 from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.kills, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.jvm, pytest.mark.kills]
 
 START_US = 1_700_000_000_000_000
 ACTS = (Pairs, Health, Spells, Slides, Streams, Templates)

@@ -7,7 +7,7 @@ from services.common.kafka import create_producer
 from spark_jobs.replaying.topic_records import TopicRecords
 from tests.integration.topics import create_declared_topics
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.jvm
 
 PREFIX = "parts."
 COUNT = 1_500  # more than the client hands out at once

@@ -13,7 +13,7 @@ from coincide import coalesce_readings as library_coalesce_readings
 from coincide.coalescing import Equivalence, Predicate
 from coincide.spark import coalesce, coalesce_readings
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 
 def rows(seed: int, count: int) -> pa.Table:

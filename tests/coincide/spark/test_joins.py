@@ -16,7 +16,7 @@ from coincide import window_join as library_window_join
 from coincide.errors import DetectionsError
 from coincide.spark import Columns, timing_join, window_join
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 TEMPLATES = {
     "gps": Histogram.uniform(-0.01, 0.01),

@@ -17,7 +17,7 @@ from coincide import timing_join as library_timing_join
 from coincide.spark import Columns, timing_join
 from coincide.spark.joins import Buckets
 
-pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.jvm
 
 CLOCK = Histogram.uniform(-0.01, 0.01)
 COLUMNS = Columns(template=None, area=None, sensor=None)

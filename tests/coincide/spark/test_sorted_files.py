@@ -146,7 +146,6 @@ def test_only_equal_keys_meet(tmp_path: Path) -> None:
 
 
 @pytest.mark.jvm
-@pytest.mark.timeout(600)
 def test_spark_places_the_parts(spark: SparkSession, tmp_path: Path) -> None:
     table = rows(3)
     knock, noise = of_stream(table, "knock"), of_stream(table, "noise")

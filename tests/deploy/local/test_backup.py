@@ -24,7 +24,7 @@ from tests.integration.topics import detections_of
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.patience import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 WITHIN_S = 60.0
 OWN = {

@@ -64,14 +64,15 @@ def both(archive: Archive, master: str, query: dict[str, Any], **more: Any) -> d
 
 
 @pytest.mark.jvm
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("query", [RULED, {**THREE, "id": "two", "at_least": 2}], ids=["pair", "sets"])
+@pytest.mark.parametrize(
+    "query", [RULED, pytest.param({**THREE, "id": "two", "at_least": 2}, marks=pytest.mark.night)], ids=["pair", "sets"]
+)
 def test_spark_says_what_one_process_says(archive: Archive, query: dict[str, Any]) -> None:
     both(archive, "local[2]", query, min_threshold=0.05)
 
 
 @pytest.mark.jvm
-@pytest.mark.timeout(600)
+@pytest.mark.night
 def test_what_cannot_be_done_is_a_sentence(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunError, match=r"^there are more than 10 matches to be counted \(max_counted\)"):
         on("local[2]", run_of(archive, max_counted=10)).execute()
@@ -82,7 +83,6 @@ def test_what_cannot_be_done_is_a_sentence(archive: Archive, monkeypatch: pytest
 
 
 @pytest.mark.jvm
-@pytest.mark.timeout(600)
 def test_a_run_is_cancelled_while_spark_is_at_work(archive: Archive) -> None:
     run, shares = run_of(archive), list[float]()
     run.reporter.show = shares.append
@@ -109,7 +109,6 @@ class Failing:
 
 
 @pytest.mark.jvm
-@pytest.mark.timeout(600)
 def test_a_task_that_fails_is_done_again_a_few_times(archive: Archive, tmp_path: Path) -> None:
     with SparkStaff(on("local[2,3]", run_of(archive)).settings, tmp_path) as staff:
         tasks = [Failing(tmp_path, number, number % 3) for number in range(6)]
@@ -126,7 +125,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.mark.jvm
 @pytest.mark.night
-@pytest.mark.timeout(900)
 def test_one_hot_area_is_the_work_of_two_workers(archive: Archive, cluster: Cluster) -> None:
     both(archive, cluster.url, RULED)
     hot = HashRows(archive, archive.hash_of("hot"), Wanted(frozenset({"p", "s"}), 0, END_US, 10**6))

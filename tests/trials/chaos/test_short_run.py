@@ -7,7 +7,7 @@ import pytest
 from trials.chaos.faults.registry import FAULTS
 from trials.chaos.run import Run
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
 HOST_CLOCK = "clock of the host an hour behind"  # takes a C compiler
 SHORT = (
