@@ -94,6 +94,7 @@ class Copy:
             cwd=self.folder,
             env=environment,
             check=False,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
