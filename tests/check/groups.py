@@ -66,8 +66,9 @@ class Groups:
         shared: Mapping[str, tuple[str, ...]] = SHARED,
         cheap: Iterable[str] = CHEAP,
         seconds: Seconds = known_seconds,
+        prompt: Sequence[str] = PROMPT,
     ) -> None:
-        self.shared, self.cheap, self.seconds = shared, frozenset(cheap), seconds
+        self.shared, self.cheap, self.seconds, self.prompt = shared, frozenset(cheap), seconds, prompt
         self.group_of = {fixture: group for group, fixtures in shared.items() for fixture in fixtures}
         self.units: Mapping[pytest.Item, str] = {}
         self.last_users: Mapping[pytest.Item, list[FixtureDef[object]]] = {}
@@ -121,7 +122,10 @@ class Groups:
         for item in items:
             groups = [self.group_of[name] for name in self._shared_by(item)]
             keys[item] = groups[0] if groups else file_of(item)
-            ties.tie([keys[item], *groups, *(_name(fixture) for fixture in _fixtures(item, {"module", "class"}))])
+            own = [
+                f"{file_of(item)}::{each.argname}" for each in _fixtures(item, {"module", "class"})
+            ]  # anew for each file
+            ties.tie([keys[item], *groups, *own])
         names = {ties.root(group): group for group in reversed(list(self.shared))}
         return {item: names.get(ties.root(key), file_of(item)) for item, key in keys.items()}
 
@@ -149,7 +153,8 @@ class Groups:
         seconds = defaultdict[str, float](float)
         for item in items:
             seconds[units[item]] += known.get(file_of(item), 0) / tests[file_of(item)]
-        return sorted(seconds, key=lambda unit: (PROMPT.index(unit) if unit in PROMPT else len(PROMPT), -seconds[unit]))
+        turn = {unit: at for at, unit in enumerate(self.prompt)}
+        return sorted(seconds, key=lambda unit: (turn.get(unit, len(turn)), -seconds[unit]))
 
     def _find_last_users(self, items: Sequence[pytest.Item]) -> None:
         last = {name: item for item in items for name in self._shared_by(item)}

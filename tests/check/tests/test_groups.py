@@ -24,7 +24,7 @@ def pytest_configure(config):
         config.addinivalue_line("markers", line)
     shared = {"house": ("made::costly",), "second": ("made::other",)}
     seconds = {"made/test_late.py": 50.0, "made/test_a.py": 5.0}
-    config.pluginmanager.register(Groups(shared, (), lambda: seconds), "groups")
+    config.pluginmanager.register(Groups(shared, (), lambda: seconds, ["house"]), "groups")
 
 @pytest.fixture(scope="session")
 def costly():
@@ -106,6 +106,14 @@ def test_a_fixture_of_a_module_keeps_its_users_in_the_group(tmp_path: Path) -> N
     ran = run_project(tmp_path, {**PROJECT, "made/test_d.py": TIED}, "--only-group=house")
     assert {"test_with", "test_without"} <= set(names_in(ran))
     assert "test_c1" not in names_in(ran)
+
+
+def test_a_fixture_of_a_module_is_anew_in_each_file(tmp_path: Path) -> None:
+    page = "import pytest\n@pytest.fixture(scope='module')\ndef page(): pass\n"
+    files = {"made/test_d.py": "def test_d(page, costly): pass\n", "made/test_e.py": "def test_e(page): pass\n"}
+    ran = run_project(tmp_path, {**PROJECT, "made/conftest.py": CONFTEST + page, **files}, "--only-group=house")
+    assert "test_d" in names_in(ran)
+    assert "test_e" not in names_in(ran)
 
 
 def test_groups_are_one_where_a_test_shares_of_both(tmp_path: Path) -> None:
