@@ -17,7 +17,7 @@ from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import until
 
 SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")
-WAIT_MS = 30_000  # whatever a page waits for comes at last, however busy the machine is
+WAIT_MS = 120_000  # whatever a page waits for comes at last, however busy the machine is
 expect.set_options(timeout=WAIT_MS)
 
 

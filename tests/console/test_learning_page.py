@@ -80,9 +80,7 @@ def test_templates_are_learnt_looked_at_and_accepted(open_page: OpenPage, line: 
     form.get_by_role("button", name="Learn", exact=True).click()
     page.wait_for_url(re.compile(r"/history\?learning=r-[0-9a-f]{32}$"))
     learnt = page.get_by_label("What was learnt")
-    expect(learnt.get_by_role("status")).to_contain_text(
-        "It is done. There are 2 templates, 2 proposed", timeout=30_000
-    )
+    expect(learnt.get_by_role("status")).to_contain_text("It is done. There are 2 templates, 2 proposed")
     row = learnt.locator("tbody tr", has_text=SLOW)
     expect(row).to_contain_text(re.compile(r"120 errors.*nats an error better.*proposed"))
     expect(page.get_by_label("Learning", exact=True).locator("tr[aria-current]")).to_contain_text("the stream seismic")

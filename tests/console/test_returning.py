@@ -34,7 +34,7 @@ def expect_news(page: Page, path: str, name: str) -> None:
         "/health": page.get_by_label("What is wrong now").get_by_text("Nothing is wrong"),
         "/history": page.get_by_label("Runs").get_by_role("link", name=name, exact=True),
     }
-    expect(news[path].first).to_be_visible(timeout=30_000)
+    expect(news[path].first).to_be_visible()
 
 
 def make_news(line: Line, name: str) -> None:
@@ -89,7 +89,7 @@ def test_every_page_says_which_service_is_away_and_goes_on_by_itself(
     name = f"after-{component}"
     make_news(line, name)
     for path in PATHS:
-        expect(pages[path].locator(".banner")).to_be_hidden(timeout=30_000)
+        expect(pages[path].locator(".banner")).to_be_hidden()
         expect_news(pages[path], path, name)
         expect_news(meanwhile[path], path, name)
 

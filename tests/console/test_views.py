@@ -154,7 +154,7 @@ def look_at_thresholds(page: Page) -> None:
     card.get_by_label("Over").select_option("newest")
     card.get_by_role("button", name="Look").click()
     card.locator("input[type=range]").fill("0.1")
-    expect(card).to_contain_text("These would go", timeout=60_000)
+    expect(card).to_contain_text("These would go")
 
 
 def look_at_rates(page: Page, line: WatchedLine) -> None:
