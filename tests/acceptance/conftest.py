@@ -22,9 +22,8 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     line = Line(System(Layout.isolated(folder / "running", italy.write_configuration(folder, AREAS))))
     try:
         line.system.up()
-        for query in (italy.BELL, italy.OWN_S):
+        for query in (italy.BELL, italy.OWN_S, italy.NEIGHBOURS):
             line.put(query)
-        line.put(italy.NEIGHBOURS, "twice", "killed", "broker-away")
         yield line
     finally:
         line.system.down()

@@ -34,9 +34,9 @@ class Line:
         return Gateways(self.system.layout.url("ingest"), times, patience_s)
 
     def put(self, query: QueryVersion, *areas: str) -> None:
-        """Create the query, or replace whatever version there is; without ``areas`` it asks of all."""
+        """Create the query, or replace whatever version there is; one that names areas says no chance rate."""
         exists = self.system.alerting.get(f"/v1/queries/{query.query}").status_code == 200
-        document = {**italy.document(query), "areas": list(areas) or ["*"]}
+        document = {**italy.document(query), **({"areas": list(areas)} if areas else {})}
         self._change("PUT", query, headers={"If-Match": "*"} if exists else {}, json=document)
 
     def set_threshold(self, query: QueryVersion) -> None:
