@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -93,15 +92,3 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def owner_of(port: int) -> str:
-    """Return who listens on ``port``, for a sentence: ``process 4711 (python)``, or ``another process``."""
-    import psutil  # noqa: PLC0415 - the set-up reads this module before any package is there
-
-    with suppress(psutil.Error):  # not ours to see
-        for connection in psutil.net_connections("tcp"):
-            listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
-            if listens and connection.pid:
-                return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
-    return "another process"

@@ -154,3 +154,13 @@ class Start:
     def progress(self) -> str:
         """What it does, for a person."""
         return f"{'starting again' if self._ends else 'starting'}, {self._patience.used_s:.0f} s of processor time"
+
+
+def owner_of(port: int) -> str:
+    """Return who listens on ``port``, for a sentence: ``process 4711 (python)``, or ``another process``."""
+    with suppress(psutil.Error):  # not ours to see
+        for connection in psutil.net_connections("tcp"):
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
+            if listens and connection.pid:
+                return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
+    return "another process"

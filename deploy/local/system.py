@@ -21,9 +21,9 @@ from deploy.local.broker import answers
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError, is_free, owner_of, wait_until
+from deploy.local.machine import ROOT, LocalError, is_free, wait_until
 from deploy.local.patience import Patience
-from deploy.local.supervision import START_BUDGET_S, Start, Supervision
+from deploy.local.supervision import START_BUDGET_S, Start, Supervision, owner_of
 from spark_jobs.job.restarts import HALTED
 
 #: What runs, in the order of starting. All but the last need the first, and its topics; the console needs nobody.

@@ -13,7 +13,8 @@ import pytest
 from supervisor.options import ServerOptions
 
 from deploy.local.layout import Layout
-from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free, owner_of
+from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free
+from deploy.local.supervision import owner_of
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES
 from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
