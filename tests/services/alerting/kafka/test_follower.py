@@ -146,6 +146,7 @@ def follow(log: Log, trail: KeptRecords, database: Database) -> Follow:
         run = Run(Progress(silence_s=60.0), [])
         lease = Lease(engine)
         lease.start()
+        until(lambda: lease.term is not None)  # else it may stand by first, and say that it has caught up
         expiry = Expiry(lease.writer, metrics, (1e9, 1e9), ROOM, 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), AuditTrail("alerting", trail), engine)
         listeners = Listeners(run.rows.extend, run.progress.reached)
