@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from deploy.local.demo import show_1987
 from deploy.local.system import HARBOUR, System
 from tests.console.conftest import shoot, until_chart
 from tests.integration.topics import records_of
@@ -33,13 +32,12 @@ def console(system: System) -> ConsoleOfDemo:
     return ConsoleOfDemo(system.layout.url("console"))
 
 
-def test_1987_and_now_are_seen_within_a_minute(open_url: OpenPage, system: System) -> None:
+def test_1987_and_now_are_seen_within_a_minute(open_url: OpenPage, system: System, neutrinos: object) -> None:
     url = system.layout.url("console")
     at_root = httpx2.get(system.layout.url("alerting"))
     assert (at_root.status_code, at_root.headers["location"]) == (307, f"{url}/")
     system.supervision.start_process(HARBOUR)
     try:
-        show_1987(system)
         page = open_url(f"{url}/")
         expect(page.locator(".moment", has_text="harbour")).to_contain_text("saw the same thing")
         shoot(page, "demo-now")

@@ -147,13 +147,24 @@ def change_threshold(stage: Stage) -> tuple[int, int]:
     return answer.status_code, answer.json().get("version", 0)
 
 
+def changed_version(stage: Stage) -> int:
+    """Change it until the change is taken, as whoever is told to come again does; return the version."""
+    answers: list[tuple[int, int]] = []
+
+    def is_taken() -> bool:
+        answers.append(change_threshold(stage))
+        return answers[-1][0] == 200
+
+    until(is_taken)
+    return answers[-1][1]
+
+
 @pytest.mark.parametrize("away", ["hangs", "is killed"])
 def test_all_wait_for_a_broker_that(stage: Stage, acts: dict[str, Act], away: str) -> None:
     """Each says that it cannot work; whoever asks is answered; every 202 is the truth; then the work goes on."""
     if away == "hangs":
         stage.put_sensor("quay-1", "quay", {"noise": {"uniform": [-1, 0]}})
-    status, version = change_threshold(stage)
-    assert status == 200
+    version = changed_version(stage)
     services = (stage.ingest, stage.alerting)
     with posting(stage) as gateways:
         (stage.broker.suspend if away == "hangs" else stage.broker.kill)()
@@ -172,9 +183,7 @@ def test_all_wait_for_a_broker_that(stage: Stage, acts: dict[str, Act], away: st
         stage.wait(stage.fusion.is_ready)
     in_kafka = {each["id"] for each in detections_of(stage.broker.bootstrap, PREFIX)}
     assert all(in_kafka.issuperset(each.acknowledged) for each in gateways)
-    status, next_version = change_threshold(stage)
-    assert status == 200
-    assert next_version > version + (away == "hangs")  # one that was given up is not given again
+    assert changed_version(stage) > version + (away == "hangs")  # one that was given up is not given again
     first = 50 if away == "hangs" else 60
     pair = [*seismic(range(first, first + 2)), *acoustic(range(first, first + 2))]
     stage.fusion.send("detections", received_now(pair))

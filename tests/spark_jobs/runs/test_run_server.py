@@ -211,8 +211,11 @@ def test_runs_that_are_kept_have_a_bound_in_bytes(settings: HistorySettings) -> 
 
     def kept_after(request: RunRequest) -> list[str]:
         queue.submit(request)
-        until(lambda: queue._at_work is None and not queue._waiting, 60, of=[psutil.Process()])
+        until(lambda: is_done(request) and queue._at_work is None, of=[psutil.Process()])
         return [each["run"] for each in queue.summaries()]
+
+    def is_done(request: RunRequest) -> bool:
+        return any(each["run"] == request.id and each["state"] == "done" for each in queue.summaries())
 
     ids = [each.id for each in asked]
     assert kept_after(asked[0]) == [ids[0]]
