@@ -29,7 +29,6 @@ FIREWORKS_FOR_S, DETECTIONS_PER_S, TICK_S = 35.0, 22, 0.5
 SUSPENDED_WITHIN_S = 15.0
 DELAY_S = 3.0  # beside what the line takes in calm, which depends on the machine
 CALM_FOR_S = 10.0
-RESTARTED_WITHIN_S = 120.0
 MAX_QUERY_S = 1.0  # what the others wait for at most, beside a second or so for the line itself
 
 STREAMS = {

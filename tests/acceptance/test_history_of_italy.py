@@ -21,7 +21,6 @@ from tests.reference.oracle import Detection
 pytestmark = pytest.mark.jvm
 
 AREA = "past"
-RUN_WITHIN_S = 200
 
 
 @dataclass

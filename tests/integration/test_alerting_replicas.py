@@ -20,7 +20,6 @@ from tests.services.alerting.records import match, query
 pytestmark = pytest.mark.jvm
 
 TOPICS = Topics()
-TAKEN_OVER_WITHIN_S = 60.0  # usually 1 s after a kill, and 6 s after a suspension; a busy machine takes longer
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ from tests.services.alerting.records import episode, match, query
 pytestmark = pytest.mark.jvm
 
 TOPICS = Topics()
-TOLD_WITHIN_S = 90
 EDGE = {"from": {"s": "seismic", "a": "acoustic"}, "within": query()["within"]}
 
 

@@ -27,7 +27,6 @@ SHARDS = 4
 CORES = 2  # of each worker
 STATUS = "coincide.status"
 DETECTIONS_HZ = 20.0
-MOVED_WITHIN_S = 240.0
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ START_US = 1_700_000_000_000_000
 TYPED = b"POST /v1/detections HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 HEAD = TYPED + b"Content-Length: %d\r\n\r\n"
 AT_ONCE_S = 1.0  # the machine may be busy; who waits for Kafka waits 2 s at least
-KNOWN_WITHIN_S, BACK_WITHIN_S = 10.0, 20.0
 LONGEST_ANSWER_S = 8.0  # the producer's 2 s, the grace of 2 s, and a busy machine
 
 
