@@ -13,7 +13,7 @@ from deploy.local.sn1987a import QUERIES, expected_matches, posts
 from deploy.local.system import System
 from tests.check import unclosed
 from tests.examples import register_profiles
-from tests.integration.service_process import metric
+from tests.integration.service_process import archived_rows
 from tests.integration.topics import running_broker
 from tests.patience import until
 
@@ -60,6 +60,5 @@ def neutrinos(system: System) -> dict[str, list[dict[str, Any]]]:
     post_all(system)
     matches = {id_: wait_for_matches(system, id_, members) for id_, members in expected.items()}
     posted = sum(len(body.splitlines()) for body in posts().values())
-    archived = "coincide_archive_rows_total"
-    until(lambda: (metric(system.layout.url("archive"), archived) or 0) >= posted)
+    until(lambda: archived_rows(system.layout.url("archive")) >= posted)
     return matches

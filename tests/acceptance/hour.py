@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario, posting
-from tests.integration.service_process import metric
+from tests.integration.service_process import archived_rows
 from tests.patience import until
 
 AREAS = ("killed", "many", "past")
@@ -50,9 +50,8 @@ def post_hour(line: Line) -> Hour:
     for scenario in (hour.killed, hour.many, hour.past):
         scenario.wait_until_dealt_with()
     line.system.wait_ready()
-    archived = "coincide_archive_rows_total"
     posted = sum(len(each.accepted) for each in (hour.killed, hour.many, hour.past))
-    until(lambda: (metric(line.system.layout.url("archive"), archived) or 0) >= posted)
+    until(lambda: archived_rows(line.system.layout.url("archive")) >= posted)
     return hour
 
 

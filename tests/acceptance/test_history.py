@@ -10,14 +10,13 @@ import pytest
 from coincide import Histogram
 from deploy.local.sn1987a import ANY_TWO, QUERIES
 from deploy.local.system import System
-from tests.integration.service_process import metric
+from tests.integration.service_process import archived_rows
 from tests.patience import until
 
 pytestmark = pytest.mark.jvm
 
 Live = dict[str, list[dict[str, Any]]]
 
-ROWS = "coincide_archive_rows_total"
 LAB_US = 546_307_200_000_000  # two months after the neutrinos
 DAY = {"from": "1987-02-23T00:00:00Z", "to": "1987-02-24T00:00:00Z"}
 
@@ -73,9 +72,9 @@ def test_a_template_is_learnt_proposed_and_accepted(system: System) -> None:
         for name, of in times_us.items()
         for nth, at_us in enumerate(of)
     ]
-    rows = metric(system.layout.url("archive"), ROWS) or 0
+    rows = archived_rows(system.layout.url("archive"))
     assert httpx2.post(f"{ingest}/v1/detections", json=items).json()["accepted"] == len(items)
-    until(lambda: (metric(system.layout.url("archive"), ROWS) or 0) >= rows + len(items))
+    until(lambda: archived_rows(system.layout.url("archive")) >= rows + len(items))
     fields = {"from": LAB_US, "to": LAB_US + 7_200_000_000, "within": [-20, 20], "reference_stream": "seismic"}
     why = {"Change-Reason": "the microphone is slow"}
     run = httpx2.post(f"{alerting}/v1/learning-runs", json=fields, headers=why, timeout=30).json()["run"]

@@ -96,6 +96,11 @@ def metric(url: str, sample: str, headers: Mapping[str, str] | None = None) -> f
     return float(values[sample]) if sample in values else None
 
 
+def archived_rows(archive: str) -> float:
+    """Return how many rows the archive at this address has written; 0 while it does not answer."""
+    return metric(archive, "coincide_archive_rows_total") or 0
+
+
 P = TypeVar("P", bound=ServiceProcess)
 
 

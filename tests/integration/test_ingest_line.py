@@ -1,5 +1,6 @@
 """Ingest on a real broker: frames, dead letters, and the sensor registry as it changes."""
 
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from deploy.local.broker import Broker
 from services.ingest.registry.seed import main, present_sensors, seed
 from services.ingest.registry.sensors import Sensor
 from tests.integration.service_process import IngestProcess, running_ingest
-from tests.integration.topics import read_all, records_of
+from tests.integration.topics import detections_of, read_all, records_of
 from tests.patience import until
 from tests.reference.frames import rows_of
 
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.jvm
 
 CLOCK = Histogram.uniform(-2, 1)
 AREAS = {"ingest-a": "ingest-bay", "ingest-b": "ingest-hill"}
+TYPED = b"POST /v1/detections HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = TYPED + b"Content-Length: %d\r\n\r\n"
 SENSORS = MappingProxyType({name: Sensor(name, area, {"seismic": CLOCK}) for name, area in AREAS.items()})
 
 
@@ -152,3 +155,26 @@ def test_a_sensor_changed_over_rest_is_stamped_anew_from_the_answer_on_and_outli
     first, second = (Histogram.uniform(start_s, 0).id for start_s in (-1, -2))
     assert used == {"before": first, "after": second, "restarted": second}
     assert "ingest-rest" not in present_sensors(kafka.bootstrap)
+
+
+def test_an_endless_body_is_cut_off(kafka: Broker, tmp_path: Path) -> None:
+    with running_ingest(kafka.bootstrap, tmp_path, body_timeout_s=0.5) as impatient:
+        impatient.wait_for("/readyz", 200)
+        with socket.create_connection(("127.0.0.1", impatient.port), 10) as connection:
+            connection.sendall(HEAD % 100 + b"[")
+            answer = connection.makefile("rb").read()  # until the server closes
+        assert answer.startswith(b"HTTP/1.1 408")
+
+
+def test_sigterm_finishes_the_post_in_work(ingest: IngestProcess, kafka: Broker) -> None:
+    """It ends the ingest of this module, so it comes last."""
+    body = b'{"sensor":"ingest-a","detected_at":1700000000000000,"id":"last"}'
+    with socket.create_connection(("127.0.0.1", ingest.port), 10) as connection:
+        connection.sendall(HEAD % len(body) + body[:10])
+        until(lambda: "coincide_ingest_posts_arriving 1.0" in httpx2.get(f"{ingest.url}/metrics").text)
+        ingest.terminate()
+        until(lambda: ingest.status_of("/livez") == 0)  # it takes no new connections
+        connection.sendall(body[10:])
+        assert connection.recv(4096).startswith(b"HTTP/1.1 202")
+    assert ingest.wait() == 0
+    assert "last" in {each["id"] for each in detections_of(kafka.bootstrap)}
