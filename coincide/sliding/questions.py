@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
+from coincide.arrays.range_expansion import pairs_in
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.sliding.rules import RunRule
 from coincide.temporal.fact_joins import join_in_windows
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
-from coincide.temporal.sliding_windows import SlidingWindows, in_windows
+from coincide.temporal.sliding_windows import SlidingWindows, in_windows, window_ranges
+
+#: A block of rows, with what sorting them needs, takes some 40 MB, and a fraction of a second.
+ROWS_AT_ONCE = 262_144
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,49 @@ class Answers:
         return len(self.window_end_us)
 
 
-def answers(question: Question, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
-    """Answer a question about each window; the runs were coalesced by the rule, and no end is open."""
+def answers(
+    question: Question,
+    runs: Facts,
+    windows: SlidingWindows,
+    rule: RunRule,
+    work: SearchWork = WHATEVER_IT_TAKES,
+) -> Iterator[Answers]:
+    """Answer a question about each window, in blocks of windows in their order; no more rows than need be are held.
+
+    The runs were coalesced by the rule, and no end is open. `work` is asked before each block, and told how many
+    answers it has before they are kept.
+    """
     if isinstance(question, Similar):
-        return _similar(question, runs, windows, rule)
+        yield _similar(question, runs, windows, rule, work)
+        return
+    work.hold(_count(question, runs, windows))
+    for block in _blocks(runs.intervals, windows):
+        work.check()
+        yield _of_groups(question, runs, block)
+
+
+def _blocks(intervals: Intervals, windows: SlidingWindows) -> Iterator[SlidingWindows]:
+    """Cut the windows so that few intervals are in those of a block together; one window may have more."""
+    first, beyond = window_ranges(intervals, windows)
+    begin, end = (np.bincount(each, minlength=len(windows) + 1) for each in (first, beyond))
+    rows = np.cumsum(np.cumsum(begin - end)[: len(windows)])
+    cuts = np.searchsorted(rows, np.arange(ROWS_AT_ONCE, rows[-1] if len(rows) else 0, ROWS_AT_ONCE), side="right")
+    for first, last in pairwise(np.unique([0, *cuts.tolist(), len(windows)]).tolist()):
+        yield SlidingWindows(windows.end_us[first:last], windows.size_us)
+
+
+def _count(question: Longest | Lasting, runs: Facts, windows: SlidingWindows) -> int:
+    """Return how many answers there are, without making them."""
+    if isinstance(question, Lasting):
+        return pairs_in(*window_ranges(runs.intervals, windows, question.lasting_us))
+    first, beyond = window_ranges(runs.intervals, windows)
+    order = np.lexsort((first, runs.group))
+    apart = np.unique(runs.group[order], return_inverse=True)[1] * (len(windows) + 1)  # no window of two groups
+    first, beyond = first[order] + apart, np.maximum.accumulate(beyond[order] + apart)
+    return pairs_in(np.maximum(first, np.append(first[:1], beyond[:-1])), beyond)
+
+
+def _of_groups(question: Longest | Lasting, runs: Facts, windows: SlidingWindows) -> Answers:
     parts = in_windows(runs.intervals, windows)
     lasting = parts.intervals.end_us - parts.intervals.start_us
     group: Int64Array = runs.group[parts.row]
@@ -66,8 +112,8 @@ def answers(question: Question, runs: Facts, windows: SlidingWindows, rule: RunR
     return Answers(windows.end_us[parts.window[chosen]], (group[chosen],), parts.intervals.take(chosen))
 
 
-def _similar(question: Similar, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
+def _similar(question: Similar, runs: Facts, windows: SlidingWindows, rule: RunRule, work: SearchWork) -> Answers:
     worth = Facts(runs.intervals.start_us, runs.intervals.end_us, runs.group, rule.value_of(runs.value))
-    pairs = join_in_windows(worth, None, windows, tolerance=question.within, at_least_us=question.lasting_us)
+    pairs = join_in_windows(worth, None, windows, tolerance=question.within, at_least_us=question.lasting_us, work=work)
     groups = runs.group[pairs.left], runs.group[pairs.right]
     return Answers(windows.end_us[pairs.window], groups, pairs.intervals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ from coincide.coalescing.equivalences import Equal, Equivalence, Quantised
 from coincide.sliding.value_limits import ValueLimits
 from coincide.temporal.intervals import Intervals
 from coincide.temporal.sliding_windows import SlidingWindows
+
+#: A block of windows takes half a megabyte.
+WINDOWS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -74,16 +78,34 @@ def any_due(after_us: Int64Array, until_us: Int64Array, slide_us: int) -> BoolAr
     return due
 
 
-def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int) -> SlidingWindows:
-    """Return the windows that end in (after, until] and hold something, however many lie between.
+def windows_due(
+    facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int, at_once: int = WINDOWS_AT_ONCE
+) -> Iterator[SlidingWindows]:
+    """Yield the windows that end in (after, until] and hold something, however many lie between, `at_once` at most.
 
     Examples
     --------
     >>> facts = Intervals([0, 1_000_000], [25, 1_000_001])
-    >>> windows_due(facts, after_us=-(2**62), until_us=2**62, time_us=20, slide_us=10).end_us.tolist()
-    [10, 20, 30, 40, 1000010, 1000020]
+    >>> due = windows_due(facts, after_us=-(2**62), until_us=2**62, time_us=20, slide_us=10, at_once=4)
+    >>> [windows.end_us.tolist() for windows in due]
+    [[10, 20, 30, 40], [1000010, 1000020]]
     """
     first = np.maximum(facts.start_us // slide_us, after_us // slide_us) + 1
     beyond = np.minimum((facts.end_us + time_us - 1) // slide_us, until_us // slide_us) + 1
-    _, number = expanded_ranges(first, np.maximum(beyond, first))
-    return SlidingWindows(np.unique(number) * slide_us, time_us)
+    first, beyond = _disjoint(first, beyond)
+    counted = np.cumsum(beyond - first)
+    before = counted - (beyond - first)  # how many windows come before each range
+    for begin in range(0, int(counted[-1]) if len(counted) else 0, at_once):
+        skipped = np.clip(begin - before, 0, beyond - first)
+        stop = np.clip(begin + at_once - before, 0, beyond - first)
+        _, number = expanded_ranges(first + skipped, first + stop)
+        yield SlidingWindows(number * slide_us, time_us)
+
+
+def _disjoint(first: Int64Array, beyond: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the union of ranges [first, beyond), ascending; those that are empty are left out."""
+    order = np.flatnonzero(first < beyond)
+    order = order[np.argsort(first[order], kind="stable")]
+    first, reach = first[order], np.maximum.accumulate(beyond[order])
+    begins = np.append(np.ones(min(1, len(order)), np.bool_), first[1:] > reach[:-1])
+    return first[begins], reach[np.append(begins[1:], np.ones(min(1, len(order)), np.bool_))]

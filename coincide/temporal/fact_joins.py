@@ -9,13 +9,15 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.arrays.numbers import is_number
+from coincide.arrays.range_expansion import pairs_in
 from coincide.errors import IntervalError
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.temporal.allen import ALLEN, APART, OVERLAPPING
 from coincide.temporal.durations import checked_duration, lasting_until
 from coincide.temporal.fact_pairs import PairRule, related_pairs
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import NOW_US, Intervals
-from coincide.temporal.sliding_windows import SlidingWindows, in_windows
+from coincide.temporal.sliding_windows import SlidingWindows, in_windows, window_ranges
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,13 @@ def join_in_windows(
     tolerance: float = 0.0,
     at_least_us: int = 1,
     same_group: bool = False,
+    work: SearchWork = WHATEVER_IT_TAKES,
 ) -> WindowedPairs:
     """Return what `temporal_join` finds in each window: the paper's Example 1.
 
     Facts are cut to the window, and must hold together for `at_least_us` inside it. The relations are those of whole
     facts, and of facts that have an instant in common: an IntervalError says so. Pairs that are in no window cost
-    nothing.
+    nothing. `work` is asked before each block of pairs, and told how many rows the answer has before they are made.
 
     Examples
     --------
@@ -148,6 +151,8 @@ def join_in_windows(
         raise IntervalError("relations", ", ".join(sorted(apart)), "of facts that have an instant in common")
     columns = [(np.empty(0, np.intp),) * 5]
     for joined in _blocks(a, b, names, windows, tolerance, at_least_us, same_group):
+        work.check()
+        work.hold(pairs_in(*window_ranges(joined.intervals, windows, at_least_us)))
         parts = in_windows(joined.intervals, windows, at_least_us)
         ends = parts.intervals.start_us, parts.intervals.end_us
         columns.append((parts.window, joined.left[parts.row], joined.right[parts.row], *ends))

@@ -83,16 +83,32 @@ def in_windows(intervals: Intervals, windows: SlidingWindows, at_least_us: int =
     >>> parts.row.tolist(), parts.window.tolist(), parts.intervals.start_us.tolist(), parts.intervals.end_us.tolist()
     ([0, 1], [0, 1], [5, 12], [8, 15])
     """
+    row, window = expanded_ranges(*window_ranges(intervals, windows, at_least_us))
+    start = np.maximum(intervals.start_us[row], windows.start_us[window])
+    end = np.minimum(intervals.end_us[row], windows.end_us[window])
+    return InWindows(row, window, Intervals(start, end))
+
+
+def window_ranges(
+    intervals: Intervals, windows: SlidingWindows, at_least_us: int = 1
+) -> tuple[PositionArray, PositionArray]:
+    """Return the positions [first, beyond) of the windows in which each interval has a part that is long enough.
+
+    These are the parts that `in_windows` makes; so they can be counted before.
+
+    Examples
+    --------
+    >>> first, beyond = window_ranges(Intervals([0, 12], [8, 20]), SlidingWindows([10, 15], size_us=5))
+    >>> (beyond - first).tolist()
+    [1, 1]
+    """
     checked_duration("at_least_us", at_least_us)
     first_us = lasting_until(intervals.start_us, at_least_us)
     lasts = (first_us <= intervals.end_us) & (at_least_us <= windows.size_us)
     last_us = np.where(lasts, intervals.end_us, NOW_US) - at_least_us
     first = np.searchsorted(windows.end_us, first_us)
     beyond = np.searchsorted(windows.start_us, last_us, side="right")
-    row, window = expanded_ranges(first, np.where(lasts, beyond, first))
-    start = np.maximum(intervals.start_us[row], windows.start_us[window])
-    end = np.minimum(intervals.end_us[row], windows.end_us[window])
-    return InWindows(row, window, Intervals(start, end))
+    return first, np.maximum(np.where(lasts, beyond, first), first)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from coincide.joins.lateness import BEFORE_ALL_US
-from coincide.joins.search.work import blocks
+from coincide.joins.search.work import blocks, checked
 from coincide.joins.tuples.set_order import ABSENT
 from spark_jobs.core.control import EVERYWHERE, ActiveQuery, ActiveReadings, QueryInForce
 from spark_jobs.core.match_members import MatchMembers
@@ -19,7 +19,7 @@ from spark_jobs.matching.chance_rates import ChanceJudge
 from spark_jobs.matching.match_verdicts import MatchTuples, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
 from spark_jobs.matching.row_limits import RowLimits, forget_past_seconds
-from spark_jobs.matching.search_work import Deadline, GuardedWork, OutOfTimeError
+from spark_jobs.matching.search_work import AnswerWork, GuardedWork, OutOfTimeError, StoppedError, TooManyAnswersError
 from spark_jobs.matching.tuple_verdicts import TupleJudge
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch, match_id
@@ -86,9 +86,7 @@ def spell_changes(state: ShardState, new: EventColumns, before: OnTime) -> list[
 
 
 def _changes_of_spells(state: ShardState, id_: str, before: OnTime, check: Callable[[], None]) -> list[SpellChange]:
-    changes = state.spells.changes(id_, before)
-    check()
-    return changes
+    return state.spells.changes(id_, before, check)
 
 
 def coalescing(state: ShardState, active: QueryInForce) -> Coalescing | UnsetType:
@@ -103,9 +101,8 @@ def _answers(state: ShardState, active: ActiveReadings, before: OnTime) -> list[
     """Return the answers of one query over readings."""
 
     def answers(check: Callable[[], None]) -> Iterator[OutputRecord]:
-        for answer in state.sliding.answers(active, before):
-            check()
-            yield answer.to_record()
+        work = AnswerWork(state.limits.max_window_answers, check)
+        return (answer.to_record() for answer in state.sliding.answers(active, before, work))
 
     records = _in_time(state, active, answers)
     active.episodes += len(records)
@@ -126,17 +123,33 @@ def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) ->
 def _in_time(
     state: ShardState, active: QueryInForce, answers: Callable[[Callable[[], None]], Iterable[Answer]]
 ) -> list[Answer]:
-    """Return all answers of one query; if they take longer than `max_query_s`, suspend it and return none."""
-    deadline = Deadline(state.clock_s, state.limits.max_query_s)
+    """Return all answers of one query; if they are too dear, suspend it and return none."""
+    turn = state.time.turn()
+
+    def check() -> None:
+        turn.check()
+        if state.is_stopped(active):
+            raise StoppedError
+
     try:
-        return list(answers(deadline.check))
-    except OutOfTimeError as error:
-        newest_us = max(clock.heard_us for clock in state.areas.clocks.values())
-        why = Suspension("max_query_s", deadline.most_s, round(error.spent_s, 3), newest_us)
-        active.suspensions = {EVERYWHERE: why}
+        return list(checked(answers(check), RECORDS_AT_ONCE, check))
+    except StoppedError:
         return []
+    except OutOfTimeError as error:
+        name = "max_query_s" if turn.most_s == state.limits.max_query_s else "max_push_s"
+        _suspend(state, active, name, turn.most_s, round(error.spent_s, 3))
+    except TooManyAnswersError as error:
+        _suspend(state, active, "max_window_answers", state.limits.max_window_answers, error.answers)
+    except MemoryError:
+        _suspend(state, active, "memory", None, None)
     finally:
-        active.work.seconds += deadline.spent_s()
+        active.work.seconds += turn.spent_s()
+    return []
+
+
+def _suspend(state: ShardState, active: QueryInForce, limit: str, allowed: float | None, reached: float | None) -> None:
+    newest_us = max(clock.heard_us for clock in state.areas.clocks.values())
+    active.suspensions = {EVERYWHERE: Suspension(limit, allowed, reached, newest_us)}
 
 
 def _match_records(

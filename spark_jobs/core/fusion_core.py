@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from msgspec import UNSET
@@ -14,7 +13,7 @@ from services.common.stream_records import is_stream_key
 from spark_jobs.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
 from spark_jobs.core.area_rates import MOST_AREAS
 from spark_jobs.core.limits import Limits
-from spark_jobs.core.shard import ShardState
+from spark_jobs.core.shard import NOBODY, Ahead, ShardState
 from spark_jobs.core.stream_changes import change_stream
 from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep, write_anew
 from spark_jobs.matching.search_work import NO_CLOCK, ClockS
@@ -29,8 +28,6 @@ from spark_jobs.rows.on_time import OnTime
 from spark_jobs.saving.journal import SlotWriter
 from spark_jobs.saving.restoring import header_of, restored_state
 from spark_jobs.saving.state_format import Header, reading
-
-NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 class FusionCore:
@@ -62,15 +59,16 @@ class FusionCore:
         self._journal: dict[int, bytes] = {}
         self._dropped: list[int] = []
 
-    def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:
+    def push(self, records: Sequence[InputRecord], ahead: Ahead = NOBODY) -> Output:
         """Take one batch, in any order; it is applied control records first, then by (partition, offset).
 
-        A query gives no answers that is `stopped` by a newer version than the one in force, whose record will come.
+        A query gives no answers that a newer version than the one in force stops, whose record will come: `ahead` is
+        asked for it before each query and while one is at work.
         """
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         before, slots = OnTime.now(self._state.areas, self._state.streams), set(self._state.live_slots)
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
-        self._state.stopped = stopped
+        self._state.begin_push(ahead)
         self._state.member_errors.begin()
         admission = RowAdmission(self._state)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from coincide import Stream
 from spark_jobs.core.area_rates import AreaRates
@@ -14,7 +15,7 @@ from spark_jobs.health.health_table import HealthTable
 from spark_jobs.health.member_errors import MemberErrors
 from spark_jobs.matching.chance_rates import RivalVolumes
 from spark_jobs.matching.finder import Finder
-from spark_jobs.matching.search_work import NO_CLOCK, ClockS
+from spark_jobs.matching.search_work import NO_CLOCK, ClockS, PushTime
 from spark_jobs.readings.sliding_queries import SlidingQueries
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
@@ -25,6 +26,11 @@ from spark_jobs.rows.stamps import StampTables
 from spark_jobs.saving.area_slots import AreaSlots
 from spark_jobs.spells.shard_spells import ShardSpells
 from spark_jobs.spells.spell_slots import SpellSlots
+
+#: Returns by id the versions to come that pause or remove a query, as far as they are known by now.
+Ahead = Callable[[], Mapping[str, int]]
+
+NOBODY: Ahead = lambda: MappingProxyType({})  # noqa: E731 - no version is to come
 
 
 @dataclass
@@ -57,14 +63,22 @@ class ShardState:
     swept_areas: int = 0
     rates: AreaRates = field(default_factory=AreaRates)  # not saved
     no_numbers: set[tuple[int, str]] = field(default_factory=set)  # detections of this batch and attributes, not saved
-    stopped: Mapping[str, int] = field(default_factory=dict)  # by id: versions to come that pause or remove, not saved
+    ahead: Ahead = NOBODY  # not saved
     declared_anew: bool = False  # whether this batch changed a stream that rows may be of, not saved
     clock_s: ClockS = NO_CLOCK  # guards searches; no answer that is given depends on it
+    time: PushTime = field(init=False)  # of the push at work
+
+    def begin_push(self, ahead: Ahead) -> None:
+        """Begin a push, and the time that it has."""
+        self.ahead, self.time = ahead, PushTime(self.clock_s, self.limits.max_push_s, self.limits.max_query_s)
 
     def is_at_work(self, active: QueryInForce) -> bool:
         """Whether a query may give answers somewhere."""
-        is_stopped = self.stopped.get(active.query.id, 0) > active.version
-        return not (active.paused or active.is_suspended or is_stopped)
+        return not (active.paused or active.is_suspended or self.is_stopped(active))
+
+    def is_stopped(self, active: QueryInForce) -> bool:
+        """Whether a version to come pauses a query, or removes it."""
+        return self.ahead().get(active.query.id, 0) > active.version
 
     def buffered_by_stream(self) -> dict[str, int]:
         """Return how many rows are kept of each stream that is declared."""

@@ -1,7 +1,7 @@
 """BatchParts: what one micro-batch takes on, part by part; Spark bounds a batch by its number of records alone.
 
 **The law.** Work is estimated in microseconds of a machine with two cores, with all that Spark and Kafka do for an
-answer: so much for a byte of a record, for a template pair that had to be judged, and for a match. The bytes tell how
+answer: so much for a byte of a record, for a template pair that had to be judged, and for an answer. The bytes tell how
 many detections there are. The other two tell how many detections and queries they meet, which nobody knows before:
 what a byte took in the part before, it is expected to take in the next one.
 """
@@ -13,7 +13,7 @@ from spark_jobs.records.kafka_records import InputRecord
 
 US_EACH_BYTE = 0.02  # a detection of 300 bytes takes 6 us
 US_EACH_TEMPLATE_PAIR = 20.0  # 4 with 8 buckets each, 45 with 64
-US_EACH_MATCH = 100.0  # 35 of them in the core
+US_EACH_ANSWER = 100.0  # 35 of them in the core
 
 
 def size_of(records: Iterable[InputRecord]) -> int:
@@ -21,9 +21,9 @@ def size_of(records: Iterable[InputRecord]) -> int:
     return sum(len(record.value or b"") for record in records)
 
 
-def work_us(record_bytes: int, template_pairs: int, matches: int) -> float:
+def work_us(record_bytes: int, template_pairs: int, answers: int) -> float:
     """Return the estimated work of records that took this much."""
-    return US_EACH_BYTE * record_bytes + US_EACH_TEMPLATE_PAIR * template_pairs + US_EACH_MATCH * matches
+    return US_EACH_BYTE * record_bytes + US_EACH_TEMPLATE_PAIR * template_pairs + US_EACH_ANSWER * answers
 
 
 @dataclass
@@ -61,10 +61,10 @@ class BatchParts:
             yield self._part_from(len(self.left) - len(flooded))
         self.after_flood = bool(self.left) and not is_held
 
-    def took(self, part: Sequence[InputRecord], matches: int, template_pairs: int = 0) -> None:
-        """Take note of how many matches a part gave, and how many template pairs had to be judged for it."""
+    def took(self, part: Sequence[InputRecord], answers: int, template_pairs: int = 0) -> None:
+        """Take note of how many matches, episodes and windows a part told, and how many template pairs were judged."""
         part_bytes = size_of(part)
-        part_us = work_us(part_bytes, template_pairs, matches)
+        part_us = work_us(part_bytes, template_pairs, answers)
         self._done_us += part_us
         self._us_each_byte = max(US_EACH_BYTE, part_us / max(part_bytes, 1))
 

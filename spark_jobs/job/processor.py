@@ -16,8 +16,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 
 from coincide import Stream
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from spark_jobs.core.fusion_core import NOBODY, FusionCore
+from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.core.shard import NOBODY, Ahead
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
@@ -83,8 +84,8 @@ class FusionCores:
 class Core(Protocol):
     """What the processor needs of `FusionCore`."""
 
-    def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:
-        """Take one batch; queries `stopped` by a newer version than the one in force give no answers."""
+    def push(self, records: Sequence[InputRecord], ahead: Ahead = NOBODY) -> Output:
+        """Take one batch; queries that a version to come stops, which `ahead` knows, give no answers."""
 
     def header(self) -> bytes:
         """Return the small part of the state."""
@@ -187,12 +188,12 @@ class FusionProcessor(StatefulProcessor):
         for part in parts.cut(waiting):
             if len(answers):
                 yield answers
-            output = shard.core.push(part, ahead.stopped() if ahead else NOBODY)
+            output = shard.core.push(part, ahead.stopped if ahead else NOBODY)
             shard.pushed.took(part)
             self._save_slots(shard.core)
             self._save_health(output.health)
             judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
-            parts.took(part, len(output.matches), shard.template_pairs - judged_before)
+            parts.took(part, len(output.matches) + len(output.episodes), shard.template_pairs - judged_before)
             answers, statuses = self._answers(output), [output.status]
         shard.after_flood = parts.after_flood
         self._save_backlog(shard.backlog, parts.left)

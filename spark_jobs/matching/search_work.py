@@ -21,8 +21,42 @@ class OutOfTimeError(Exception):
         self.spent_s = spent_s
 
 
+class TooManyAnswersError(Exception):
+    """A query over readings has more than `max_window_answers` in one push: at least so many."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__(answers)
+        self.answers = answers
+
+
+class StoppedError(Exception):
+    """A newer version of the query, whose record is still to come, pauses or removes it."""
+
+
 class TooManyCandidatesError(Exception):
     """One of the rows of a search completes too many candidates, or all together hold too much in memory."""
+
+
+#: What is always left for a query that comes after dear ones.
+LEAST_TURN_S = 0.5
+
+
+@dataclass
+class PushTime:
+    """The time that all queries together have in one push; it begins when it is made."""
+
+    clock_s: ClockS
+    most_s: float
+    most_of_query_s: float
+    began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began_s = self.clock_s()
+
+    def turn(self) -> "Deadline":
+        """Return the time of the query that comes now; at most half of what is left, so that others have theirs."""
+        left_s = self.most_s - (self.clock_s() - self.began_s)
+        return Deadline(self.clock_s, min(self.most_of_query_s, max(left_s / 2, LEAST_TURN_S)))
 
 
 @dataclass
@@ -110,3 +144,24 @@ class GuardedWork(SearchWork):
     def end(self) -> None:
         """Raise TooManyCandidatesError if one row has too many."""
         self.candidates.end()
+
+
+@dataclass(eq=False)
+class AnswerWork(SearchWork):
+    """Bounds the answers that a query over readings gives in one push, and what they hold in memory, and the time."""
+
+    most: int
+    deadline: Callable[[], None]
+    held: int = 0
+
+    is_bounded = True
+
+    def check(self) -> None:
+        """Raise OutOfTimeError once the time is over."""
+        self.deadline()
+
+    def hold(self, count: int) -> None:
+        """Count answers; raise TooManyAnswersError if there are more than may be."""
+        self.held += count
+        if self.held > self.most:
+            raise TooManyAnswersError(self.held)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from functools import partial
 
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
 from spark_jobs.core.control import ActiveReadings
@@ -65,8 +66,13 @@ class SlidingQueries:
             past_us = now.since_us(self._streams.codes[key.stream])[areas]
             source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
-    def answers(self, active: ActiveReadings, before: OnTime) -> Iterator[WindowAnswer]:
-        """Answer the windows of a query before what is on time now that were not yet `before`, area by area."""
+    def answers(
+        self, active: ActiveReadings, before: OnTime, work: SearchWork = WHATEVER_IT_TAKES
+    ) -> Iterator[WindowAnswer]:
+        """Answer the windows of a query before what is on time now that were not yet `before`, area by area.
+
+        `work` is asked before each block of work, and told of answers before they are kept.
+        """
         source, query = self._source(active), active.query
         (areas, latest_us), now = source.areas(), OnTime.now(self._areas, self._streams)
         stream, count = self._streams.codes[query.stream], len(now.watermark_us)
@@ -75,8 +81,11 @@ class SlidingQueries:
         in_time = zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True)
         named = ((self._areas.area_of(area).name, area, after, until) for area, after, until in in_time)
         for name, area, after, until in sorted(named):
-            answers, extent, columns = source.answer(query, area, after, until)
-            yield from AnswerWriter(active, extent, columns, name).written(answers)
+            work.check()
+            answers, extent, columns = source.answer(query, area, after, until, work)
+            writer = AnswerWriter(active, extent, columns, name, work.check)
+            for block in answers:
+                yield from writer.written(block)
 
     def decide(self) -> None:
         """Choose the scheme of each rule that was asked since the last decision."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
+from coincide.joins.search.work import SearchWork
 from coincide.queries import ReadingsQuery
 from coincide.sliding.choice import SchemeChoice
 from coincide.sliding.counts import ArrivalCounts, ScanCounts, SlidingExtent
@@ -87,15 +89,19 @@ class ReadingSource:
         return np.array(list(self._extents), np.int64), np.array(latest_us, np.int64)
 
     def answer(
-        self, query: ReadingsQuery, area: int, after_us: int, until_us: int
-    ) -> tuple[Answers, SlidingExtent, ReadingColumns]:
-        """Return what a query says of the windows of an area that end in (after, until], and where to look it up."""
+        self, query: ReadingsQuery, area: int, after_us: int, until_us: int, work: SearchWork
+    ) -> tuple[Iterator[Answers], SlidingExtent, ReadingColumns]:
+        """Return what a query says of the windows of an area that end in (after, until], and where to look it up.
+
+        The answers come in blocks of windows.
+        """
         extent, rule = self._extents[area].of(query.rule), query.rule
         scan = extent.scan()
         self._rules[rule].scanned.add(scan)
         self._was_scanned = True
         windows = windows_due(scan.runs.intervals, after_us, until_us, query.time_us, query.slide_us)
-        return answers(query.question, scan.runs, windows, rule), extent, self._columns
+        blocks = (answers(query.question, scan.runs, each, rule, work) for each in windows)
+        return chain.from_iterable(blocks), extent, self._columns
 
     def choice(self, rule: RunRule) -> SchemeChoice:
         """Return how a rule is coalesced."""

@@ -1,12 +1,13 @@
 """What a query over readings says of one window, as records of the episodes topic."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import groupby, starmap
 from typing import NamedTuple
 
 from msgspec import Struct, json
 
+from coincide.joins.search.work import checked
 from coincide.sliding.counts import RunReadings, SlidingExtent
 from coincide.sliding.questions import Answers
 from services.common.content_ids import content_id
@@ -61,6 +62,7 @@ def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us:
 
 
 SIDES = ("a", "b")
+ROWS_AT_ONCE = 4_096  # a tenth of a second
 
 
 class _Side(NamedTuple):
@@ -71,6 +73,16 @@ class _Side(NamedTuple):
     held: RunReadings
 
 
+class _Row(NamedTuple):
+    window_end_us: int
+    sides: list[_Side]
+    start_us: int
+    end_us: int
+
+    def order(self) -> tuple[list[bytes], int]:
+        return [side.text for side in self.sides], self.start_us
+
+
 @dataclass(frozen=True)
 class AnswerWriter:
     """Writes the answers of one query in one area."""
@@ -79,17 +91,21 @@ class AnswerWriter:
     extent: SlidingExtent
     columns: ReadingColumns
     area: str
+    check: Callable[[], None]
 
     def written(self, found: Answers) -> Iterator[WindowAnswer]:
-        """Return the answers as records, by window, group and start."""
+        """Yield the answers, which are by window, as records by window, group and start."""
+        for _, of_window in groupby(self._rows(found), key=lambda row: row.window_end_us):
+            rows = sorted(of_window, key=_Row.order)
+            yield from starmap(self._answer, rows)
+
+    def _rows(self, found: Answers) -> Iterator[_Row]:
         groups = zip(*(codes.tolist() for codes in found.groups), strict=True)
         spans = (found.intervals.start_us.tolist(), found.intervals.end_us.tolist())
-        rows = [
-            (end, sorted((self._side(code, start, stop) for code in codes), key=lambda side: side.text), start, stop)
-            for end, codes, start, stop in zip(found.window_end_us.tolist(), groups, *spans, strict=True)
-        ]
-        rows.sort(key=lambda row: (row[0], [side.text for side in row[1]], row[2]))
-        return starmap(self._answer, rows)
+        columns = zip(found.window_end_us.tolist(), groups, *spans, strict=True)
+        for end, codes, *span in checked(columns, ROWS_AT_ONCE, self.check):
+            sides = sorted((self._side(code, *span) for code in codes), key=lambda side: side.text)
+            yield _Row(end, sides, *span)
 
     def _side(self, code: int, start_us: int, end_us: int) -> _Side:
         group = self.columns.group(code)

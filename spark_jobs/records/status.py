@@ -34,11 +34,11 @@ class Coalescing(Struct):
 
 
 class Suspension(Struct, frozen=True):
-    """Why a query gives no more matches, and which detection broke its limit; nobody's where the clock ended it."""
+    """Why a query gives no more matches, and which detection broke its limit; nobody's where it is not one's fault."""
 
     limit: str  # name of the limit
-    allowed: int | float
-    reached: int | float  # at least so much: counting ends beyond the limit
+    allowed: int | float | None  # None: there was no memory left
+    reached: int | float | None  # at least so much: counting ends beyond the limit
     received_at_us: int  # of that detection, or the newest that any partition has heard of
     area: str | None = None
     sensor: str | None = None

@@ -21,6 +21,7 @@ from coincide.queries import ReadingsQuery, SpellQuery
 from spark_jobs.archiving.folders import written_whole
 from spark_jobs.core.control import ActiveQuery, ActiveReadings, ActiveSpells, in_force
 from spark_jobs.core.shard import ShardState
+from spark_jobs.matching.search_work import AnswerWork, TooManyAnswersError
 from spark_jobs.readings.sliding_queries import CHEAPEST
 from spark_jobs.readings.window_records import WindowAnswer
 from spark_jobs.replaying.archive_rows import HashRows
@@ -62,16 +63,23 @@ class ReadingsTask:
     def answer(self, check: Callable[[], None]) -> ReadingsAnswer:
         """Answer chunk by chunk; whoever does it again writes the same file."""
         ranges = self.rows.cut(lambda _: 0, self.chunk_rows, looks_back=False)
-        shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us())
+        work = AnswerWork(self.most_written, check)
+        shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us(), work)
         episodes, probabilities = 0, list[float]()
         with written_whole(self.lines) as out:
-            for told in self._told(ranges, shard, check):
+            for told in self._bounded(self._told(ranges, shard, check)):
                 probabilities += [] if told.best_probability is None else [told.best_probability]
                 if told.best_probability is None or told.best_probability >= own_threshold(self.query) - ACCURACY:
                     episodes += 1
                     refuse_more_episodes(episodes, self.most_written)
                     out.write(told.to_record().value + b"\n")
         return ReadingsAnswer(shard.next_seq, episodes, probabilities)
+
+    def _bounded(self, told: Iterator[Told]) -> Iterator[Told]:
+        try:
+            yield from told
+        except TooManyAnswersError as error:
+            refuse_more_episodes(error.answers, self.most_written)
 
     @property
     def _asked(self) -> ReadingsQuery | SpellQuery:
@@ -99,19 +107,24 @@ class _ReadingsShard:
     state: ShardState
     active: ActiveReadings | ActiveSpells
     least_latest_us: int
+    work: AnswerWork
     next_seq: int = 0
     newest_us: dict[int, int] = field(default_factory=dict)  # by area code: when its latest reading happened
 
     @classmethod
     def of(
-        cls, query: ReadingsQuery | SpellQuery, streams: Mapping[str, Stream], least_latest_us: int
+        cls,
+        query: ReadingsQuery | SpellQuery,
+        streams: Mapping[str, Stream],
+        least_latest_us: int,
+        work: AnswerWork,
     ) -> _ReadingsShard:
         active = in_force(query, 1, False, 0)
         assert not isinstance(active, ActiveQuery)  # noqa: S101 - it is over readings
         state = ShardState.empty(streams, UNLIMITED, 0, CHEAPEST)
         if isinstance(active, ActiveSpells):
             state.spells.begin([active])
-        return cls(state, active, least_latest_us)
+        return cls(state, active, least_latest_us, work)
 
     def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> list[Told]:
         """Take detections, of each area all up to some time, and return what is final now."""
@@ -143,13 +156,13 @@ class _ReadingsShard:
 
     def _spells(self, new: EventColumns, before: OnTime) -> list[Told]:
         self.state.spells.insert(new)
-        changes = self.state.spells.changes(self.active.query.id, before)
+        changes = self.state.spells.changes(self.active.query.id, before, self.work.check)
         return [change for change in changes if isinstance(change, SpellRevision) and change.final]
 
     def _windows(self, new: EventColumns, before: OnTime) -> list[Told]:
         assert isinstance(self.active, ActiveReadings)  # noqa: S101
         self.state.sliding.insert(new, self.state.table.columns, [self.active])
-        return list(self.state.sliding.answers(self.active, before))
+        return list(self.state.sliding.answers(self.active, before, self.work))
 
     def _forget(self, on_time_us: Int64Array) -> None:
         """Keep the rows that may still matter, and of spells one row for those before."""

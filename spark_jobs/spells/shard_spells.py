@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
 from coincide.joins.lateness import BEFORE_ALL_US
+from coincide.joins.search.work import checked
 from spark_jobs.core.control import ActiveSpells
 from spark_jobs.readings.reading_columns import NoNumbers
 from spark_jobs.rows.areas import Area, Areas
@@ -17,6 +18,8 @@ from spark_jobs.spells.held_readings import HeldReadings
 from spark_jobs.spells.live_spell import Entry, SpellChange
 from spark_jobs.spells.query_spells import QuerySpells
 from spark_jobs.spells.spell_slots import SpellSlot, SpellSlots
+
+ENTRIES_AT_ONCE = 1_024
 
 
 class ShardSpells:
@@ -54,10 +57,13 @@ class ShardSpells:
             refused.update((seq, each.active.query.value) for seq in new.seq[each.insert(new)].tolist())
         return refused
 
-    def changes(self, id_: str, before: OnTime) -> list[SpellChange]:
-        """Return what has changed of a query's spells since it was as `before`, by group and start."""
+    def changes(self, id_: str, before: OnTime, check: Callable[[], None]) -> list[SpellChange]:
+        """Return what has changed of a query's spells since it was as `before`, by group and start.
+
+        `check` is called between blocks of work.
+        """
         known = self._by_query.get(id_)
-        return [] if known is None else _in_order(known.changes(before, self._now()))
+        return [] if known is None else _in_order(checked(known.changes(before, self._now()), ENTRIES_AT_ONCE, check))
 
     def settle(self, kept: EventColumns, evicted: EventColumns) -> list[SpellChange]:
         """Keep one row for the readings that nothing can change any more, and for those that have to go.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from coincide.arrays.kinds import Int64Array
+
+Thing = TypeVar("Thing")
 
 
 class SearchWork:
@@ -29,6 +32,14 @@ class SearchWork:
 
 
 WHATEVER_IT_TAKES = SearchWork()
+
+
+def checked(things: Iterable[Thing], at_once: int, check: Callable[[], None]) -> Iterator[Thing]:
+    """Yield the things; `check` is called once the first of each `at_once` of them is there."""
+    for nth, thing in enumerate(things):
+        if nth % at_once == 0:
+            check()
+        yield thing
 
 
 def blocks(count: int, at_once: int, check: Callable[[], None]) -> Iterator[slice]:

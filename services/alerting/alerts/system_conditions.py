@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -109,12 +110,10 @@ class SystemConditions:
                     continue
                 area = "" if each["everywhere"] else each["area"] or ""
                 where = f"in {area}" if area else "everywhere"
-                allowed, reached = _figure(each["allowed"]), _figure(each["reached"])
                 yield SystemCondition(
                     "query_suspended",
                     f"The query {query.id} is suspended {where}",
-                    f"It broke {each['limit']}: {allowed} allowed, {reached} reached. "
-                    "It gives no more matches there until somebody changes or resumes it.",
+                    f"{_broken(each)} It gives no more matches there until somebody changes or resumes it.",
                     each["received_at_us"],
                     query=query.id,
                     area=area,
@@ -153,6 +152,14 @@ class SystemConditions:
             title, since_us = "There are no detections at all", round((self._detected_at_s + limit_s) * 1e6)
             text = f"No sensor has reported anything for {in_words(limit_s)}."
             yield SystemCondition("no_detections", title, text, since_us, "warning", revision=detections)
+
+
+def _broken(suspension: Mapping[str, Any]) -> str:
+    """Return what a query did to be suspended, as a sentence."""
+    if suspension["allowed"] is None:
+        return f"It needed more {suspension['limit']} than there was."
+    allowed, reached = _figure(suspension["allowed"]), _figure(suspension["reached"])
+    return f"It broke {suspension['limit']}: {allowed} allowed, {reached} reached."
 
 
 def _figure(value: object) -> str:

@@ -113,12 +113,17 @@ class SuspensionBody(BaseModel):
     version: int = Field(description="Version that it has suspended.")
     everywhere: bool = Field(description="Whether in all areas of the shard, else in `area` alone.")
     limit: str = Field(
-        description="max_matches_per_detection, max_candidates_per_detection, max_matches_per_s or max_query_s."
+        description="max_matches_per_detection, max_candidates_per_detection, max_matches_per_s, max_window_answers, "
+        "max_query_s or max_push_s: see Limits and suspension. Or memory: there was not enough of it."
     )
-    allowed: float = Field(description="What the limit allows.")
-    reached: float = Field(description="At least so much was reached; counting ends beyond the limit.")
+    allowed: float | None = Field(description="What the limit allows; null for memory.")
+    reached: float | None = Field(
+        description="At least so much was reached; counting ends beyond the limit. Null for memory."
+    )
     received_at_us: int = Field(description="When ingest received the detection that broke the limit.")
-    area: str | None = Field(description="Area of that detection; null, as are the next two, for max_query_s.")
+    area: str | None = Field(
+        description="Area of that detection; null, as are the next two, where it is suspended everywhere."
+    )
     sensor: str | None
     id: str | None
 

@@ -94,8 +94,8 @@ class Suspension(msgspec.Struct):
     """Why a shard has suspended a query in an area, or everywhere."""
 
     limit: str
-    allowed: int | float
-    reached: int | float
+    allowed: int | float | None
+    reached: int | float | None
     received_at_us: instants.Microseconds
     area: str | None = None
     sensor: str | None = None

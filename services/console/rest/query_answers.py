@@ -11,8 +11,8 @@ class SuspensionAnswer(Struct, frozen=True):
     """Where and why fusion has suspended a query."""
 
     limit: str
-    allowed: float
-    reached: float
+    allowed: float | None
+    reached: float | None
     everywhere: bool = False
     area: str | None = None
 

@@ -15,6 +15,7 @@ from services.alerting.queries import judgement
 from spark_jobs.core import area_rates
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.readings import window_records
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.settings import FusionSettings
 from tests.reference.call_counts import CallCounts
@@ -141,7 +142,7 @@ def test_one_detection_among_many_never_costs_more_than_its_limit() -> None:
 
 
 def test_what_a_query_costs_is_told() -> None:
-    core = FusionCore(STREAMS, Limits(max_query_s=1_000), 0, clock_s=ticking(1.0))
+    core = FusionCore(STREAMS, Limits(max_query_s=1_000, max_push_s=9_000), 0, clock_s=ticking(1.0))
     core.push([put(0, {**CLIQUE, "joint_threshold": 1.0}), put(1, {**CLIQUE, "id": "set", "at_least": 2})])
     output = core.push([frame(0, [*at("p1", "p2", "p3", "p4"), *at("s1", stream="s")])])
     work = {name: query["work"] for name, query in status(output)["queries"].items()}
@@ -249,13 +250,13 @@ def ticking(step_s: float) -> Callable[[], float]:
 
 
 def test_what_takes_too_long_is_dropped_and_suspended_everywhere_and_other_answers_are_complete() -> None:
-    core = FusionCore(STREAMS, Limits(max_query_s=5), 0, clock_s=ticking(1.0))
+    core = FusionCore(STREAMS, Limits(max_query_s=6, max_push_s=9_000), 0, clock_s=ticking(1.0))
     core.push([put(0, {**CLIQUE, "id": "heavy", "joint_threshold": 0.1}), put(1, query_json())])
     rows = [*at("p1", "p2"), *at("s1", stream="s")]
     output = core.push([frame(0, rows, received_at_s=1010.0)])
     assert {match["query"] for match in matches(output)} == {"near"}
     assert len(matches(output)) == 2
-    why = {"limit": "max_query_s", "allowed": 5, "reached": 6, "received_at_us": 1_010_000_000}
+    why = {"limit": "max_query_s", "allowed": 6, "reached": 7, "received_at_us": 1_010_000_000}
     assert suspended(output, "heavy") == {"": {**why, "area": None, "sensor": None, "id": None}}
     assert status(output)["queries"]["heavy"]["matches"] == 0
     assert suspended(output) == {}
@@ -276,17 +277,20 @@ def test_a_suspended_query_can_be_removed_and_holds_no_detections() -> None:
 def test_what_a_newer_version_to_come_stops_gives_no_answers_before_it_and_others_do() -> None:
     core = started(put(0, query_json()), put(1, query_json(name="far")))
     rows = [*at("p1"), *at("s1", stream="s")]
-    output = core.push([frame(0, rows)], {"near": 2, "far": 1})
+    output = core.push([frame(0, rows)], lambda: {"near": 2, "far": 1})
     assert [match["query"] for match in matches(output)] == ["far"]
     assert status(output)["queries"]["near"]["paused"] is False
-    resumed = core.push([put(2, query_json(), 3), frame(1, at("p2"))], {"near": 2})
+    resumed = core.push([put(2, query_json(), 3), frame(1, at("p2"))], lambda: {"near": 2})
     assert {match["query"] for match in matches(resumed)} == {"near", "far"}
 
 
-def test_windows_over_readings_that_take_too_long_are_dropped_and_their_query_is_suspended() -> None:
+def test_windows_over_readings_that_take_too_long_are_dropped_and_their_query_is_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(window_records, "ROWS_AT_ONCE", 1)
     window = {"time_s": 2, "slide_s": 2}
     coalesce = {"from": "p", "by": "sensor", "value": "attributes.celsius", "window": window}
-    core = FusionCore(STREAMS, Limits(max_query_s=3), 0, clock_s=ticking(1.0))
+    core = FusionCore(STREAMS, Limits(max_query_s=6, max_push_s=9_000), 0, clock_s=ticking(1.0))
     core.push([put(0, {"id": "hot", "coalesce": coalesce, "longest": True})])
     first = [Row(f"r{nth}", 1000.0 + nth, attributes=(("celsius", 1),)) for nth in range(8)]
     core.push([frame(0, first)])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.job.backlog import Backlog
-from spark_jobs.job.batch_parts import US_EACH_MATCH, US_EACH_TEMPLATE_PAIR, BatchParts
+from spark_jobs.job.batch_parts import US_EACH_ANSWER, US_EACH_TEMPLATE_PAIR, BatchParts
 from spark_jobs.records.kafka_records import InputRecord
 from tests.examples import examples
 from tests.spark_jobs.inputs import frame, put, query_json, started
@@ -41,10 +41,10 @@ def test_all_control_records_come_with_the_first_detections() -> None:
 
 
 def test_what_took_much_work_goes_on_in_smaller_parts() -> None:
-    parts, sizes = whole(most_part_bytes=1_000, most_part_us=10 * US_EACH_MATCH), list[int]()
+    parts, sizes = whole(most_part_bytes=1_000, most_part_us=10 * US_EACH_ANSWER), list[int]()
     for part in parts.cut([record(nth, 100) for nth in range(20)]):
         sizes.append(len(part))
-        parts.took(part, matches=4 * len(part) if len(sizes) < 4 else 0)
+        parts.took(part, answers=4 * len(part) if len(sizes) < 4 else 0)
     assert sizes == [10, 2, 2, 2, 4]
 
 
@@ -52,7 +52,7 @@ def test_template_pairs_that_match_nothing_are_work_too() -> None:
     parts, sizes = whole(most_part_bytes=1_000, most_part_us=50 * US_EACH_TEMPLATE_PAIR), list[int]()
     for part in parts.cut([record(nth, 100) for nth in range(14)]):
         sizes.append(len(part))
-        parts.took(part, matches=0, template_pairs=20 * len(part))
+        parts.took(part, answers=0, template_pairs=20 * len(part))
     assert sizes == [10, 2, 2]
 
 
@@ -71,7 +71,7 @@ def taken(parts: BatchParts, records: list[InputRecord], matches_each: int) -> l
 
 def limited(*, after_flood: bool = False) -> BatchParts:
     """Return parts of a batch that is full with 10 matches; each record that gives as many is a part."""
-    return BatchParts(100, most_part_us=US_EACH_MATCH, most_us=10 * US_EACH_MATCH, after_flood=after_flood)
+    return BatchParts(100, most_part_us=US_EACH_ANSWER, most_us=10 * US_EACH_ANSWER, after_flood=after_flood)
 
 
 def test_a_flooded_partition_is_left_to_later_batches_and_the_others_go_first() -> None:
@@ -111,7 +111,7 @@ def test_the_parts_of_a_batch_give_what_the_batch_gives(pushes: Pushes, most_par
     at_once, cut = started(limits=SWEEPING), started(limits=SWEEPING)
     saved = SavedCore(limits=SWEEPING)
     for batch in [[put(0, query_json()), frame(0, [])], *pushes]:
-        expected, parts = at_once.push(batch), whole(most_part_bytes=most_part_bytes, most_part_us=3 * US_EACH_MATCH)
+        expected, parts = at_once.push(batch), whole(most_part_bytes=most_part_bytes, most_part_us=3 * US_EACH_ANSWER)
         matches, dead_letters = [], []
         for part in parts.cut(batch):
             output = cut.push(part)

@@ -72,7 +72,10 @@ def suspensions(query: QueryAnswer) -> Iterator[str]:
     """Yield why a query is suspended, a sentence for each place."""
     for each in query.suspended:
         where = "everywhere" if each.everywhere or each.area is None else f"in {each.area}"
-        yield f"Suspended {where}: {each.limit} allows {each.allowed:g}, and {each.reached:g} were reached."
+        if each.allowed is None or each.reached is None:
+            yield f"Suspended {where}: it needed more {each.limit} than there was."
+        else:
+            yield f"Suspended {where}: {each.limit} allows {each.allowed:g}, and {each.reached:g} were reached."
 
 
 def changes_between(older: Document | None, newer: Document | None, path: str = "") -> list[str]:
