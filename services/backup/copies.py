@@ -1,12 +1,13 @@
 """Copies of files: fusion's checkpoint after a batch that was committed, and the files of `COINCIDE_CONFIG`."""
 
+import json
 import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from services.backup.folder import BackupError, Manifest, SavedCheckpoint, files_below
-from services.common.topics import IDS_FILE
+from services.common.topics import IDENTITY_FILE, IDS_FILE
 
 _TRIES = 5
 _MOST_FILES, _MOST_BYTES = 1_000, 64 * 2**20  # of one's own configuration
@@ -21,23 +22,30 @@ def save_checkpoint(checkpoint: Path, copy: Path) -> SavedCheckpoint | None:
     and where Spark has deleted those of this batch meanwhile, all is copied again.
     """
     for _ in range(_TRIES):
-        batch = _newest_batch(checkpoint)
+        batch = _newest_batch(spark := _spark_folder(checkpoint))
         if batch is None:
             return None
         shutil.rmtree(copy, ignore_errors=True)
-        for file in files_below(checkpoint):
+        for file in [checkpoint / IDENTITY_FILE, *files_below(spark)]:
             if not _is_later(file.name, batch) and not file.name.endswith((".tmp", IDS_FILE)):
                 with suppress(FileNotFoundError):  # it was of a batch long ago, or the loop begins again
                     _copy(file, copy / file.relative_to(checkpoint))
-        if (checkpoint / "commits" / str(batch)).exists():
+        if (spark / "commits" / str(batch)).exists():
             return SavedCheckpoint(batch, str(checkpoint.absolute()))
     raise BackupError(
         f"the checkpoint in {checkpoint} changes faster than it can be copied: try again at a quieter time"
     )
 
 
-def _newest_batch(checkpoint: Path) -> int | None:
-    committed = checkpoint / "commits"
+def _spark_folder(checkpoint: Path) -> Path:
+    """Return where Spark keeps the checkpoint that is in use; what a rebuild has left behind lies beside it."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return checkpoint / str(json.loads((checkpoint / IDENTITY_FILE).read_text(encoding="utf-8"))["id"])
+    return checkpoint / "none"
+
+
+def _newest_batch(spark: Path) -> int | None:
+    committed = spark / "commits"
     return max((int(each.name) for each in committed.glob("[0-9]*") if each.name.isdigit()), default=None)
 
 
@@ -51,7 +59,7 @@ def restore_checkpoint(copy: Path, saved: SavedCheckpoint, checkpoint: Path) -> 
     unfinished = checkpoint.with_name(checkpoint.name + ".unfinished")
     shutil.copytree(copy, unfinished)
     was, now = f"file:{saved.path}/", f"file:{checkpoint.absolute()}/"
-    for file in unfinished.glob("state/*/_metadata/v2/[0-9]*"):  # the one place where Spark writes its own path
+    for file in unfinished.glob("*/state/*/_metadata/v2/[0-9]*"):  # the one place where Spark writes its own path
         text = file.read_text(encoding="utf-8")
         if was != now and was in text:
             file.write_text(text.replace(was, now), encoding="utf-8")

@@ -11,6 +11,7 @@ from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.catching_up import PartsInBulk
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import ACTIVATIONS, DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
+from spark_jobs.recovery.checkpoint import spark_folder
 from spark_jobs.settings import FusionSettings
 
 SOURCE_TOPICS = ("detections", "queries")  # of which no record may be lost; of deferrals each may
@@ -39,8 +40,9 @@ def read_records(spark: SparkSession, settings: FusionSettings, most_detections:
     return records.coalesce(settings.shards)
 
 
-def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWriter:
+def write_records(records: DataFrame, settings: FusionSettings, checkpoint_id: str) -> DataStreamWriter:
     """Return the writer of rows with the columns topic, key and value; every batch is written at least once."""
+    folder = spark_folder(settings.checkpoint_path, checkpoint_id)
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     return (
         records.writeStream.format("kafka")
@@ -54,7 +56,7 @@ def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWri
         .option("kafka.max.block.ms", timeout_ms)
         .option("kafka.request.timeout.ms", timeout_ms)
         .option("kafka.delivery.timeout.ms", 3 * timeout_ms)
-        .option("checkpointLocation", str(settings.checkpoint_path.absolute()))
+        .option("checkpointLocation", str(folder.absolute()))
     )
 
 
@@ -108,7 +110,7 @@ def stateful_query(
         # Time mode "None": "ProcessingTime" spins empty batches when the trigger is "as soon as possible".
         .transformWithStateInPandas(processor, OUTPUT_SCHEMA, outputMode="Update", timeMode="None")
     )
-    writer = write_records(written, settings).queryName("fusion")
+    writer = write_records(written, settings, checkpoint_id).queryName("fusion")
     return writer if in_bulk is None else writer.trigger(availableNow=True)
 
 

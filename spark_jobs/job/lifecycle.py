@@ -33,10 +33,12 @@ from spark_jobs.recovery.checkpoint import (
     committed_offsets,
     lock_checkpoint,
     lost_checkpoint,
+    offsets_of,
     open_checkpoint,
     rebuild_request,
     refuse_damaged_logs,
     refuse_replaced_topics,
+    spark_folder,
 )
 from spark_jobs.recovery.halt import ExpiredHalt, Halt, HaltMetrics, refuse_lost_records
 from spark_jobs.recovery.losses import Losses
@@ -185,10 +187,11 @@ class FusionJob:
 
     def _follow_kafka(self) -> None:
         """Feed the metrics from before Spark starts: what waits is known even if no batch ever ends."""
-        processed = {} if self._is_to_begin_anew() else committed_offsets(self._settings.checkpoint_path)
+        processed = {} if self._is_to_begin_anew() else offsets_of(self._settings.checkpoint_path)
         if processed is not None:
             self._lag.processed(processed)
-        KafkaFollower(self._settings, self._status, self._lag, self._rebuilds, self._stopping).start()
+        settings, rebuilds, liveliness = self._settings, self._rebuilds, self._liveliness
+        KafkaFollower(settings, self._status, self._lag, rebuilds, self._stopping, lambda: liveliness.halt).start()
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
         checkpoint_id, processed = self._where_to_go_on()
@@ -200,10 +203,10 @@ class FusionJob:
 
     def _where_to_go_on(self) -> tuple[str, Offsets]:
         """Return the checkpoint's id, and up to which offsets it has read; a Halt says why nobody can go on from it."""
-        folder = self._settings.checkpoint_path
         with KafkaReader(self._settings) as reader:
             self._refuse_missing_topics(reader)
             checkpoint_id = self._open_checkpoint(reader)
+            folder = spark_folder(self._settings.checkpoint_path, checkpoint_id)
             refuse_damaged_logs(folder)
             processed = committed_offsets(folder) or {}
             sources = [self._settings.topic(name) for name in SOURCE_TOPICS]
@@ -234,7 +237,7 @@ class FusionJob:
         if rebuild:
             detections = [self._settings.topic("detections")]
             self._rebuilds.begin(reader.first_offsets(detections), reader.end_offsets(detections))
-            logger.warning("the checkpoint was deleted: fusion begins anew from the topics")
+            logger.warning("the checkpoint is made anew: fusion begins from the topics")
             self._liveliness.released()
         self._begins_anew = False
         rebuild_request(folder).unlink(missing_ok=True)

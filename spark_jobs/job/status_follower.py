@@ -14,6 +14,7 @@ from kafka.errors import KafkaError
 from services.common.kafka import create_consumer, create_producer
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.core_metrics import StatusMetrics
+from spark_jobs.recovery.halt import Halt
 from spark_jobs.recovery.rebuilds import Rebuilds
 from spark_jobs.settings import MOST_SHARDS, FusionSettings
 
@@ -105,7 +106,13 @@ class KafkaFollower(threading.Thread):
     """
 
     def __init__(
-        self, settings: FusionSettings, status: StatusMetrics, lag: Lag, rebuilds: Rebuilds, stopping: threading.Event
+        self,
+        settings: FusionSettings,
+        status: StatusMetrics,
+        lag: Lag,
+        rebuilds: Rebuilds,
+        stopping: threading.Event,
+        halt: Callable[[], Halt | None] = lambda: None,
     ) -> None:
         super().__init__(name="kafka-follower", daemon=True)
         self._settings = settings
@@ -113,6 +120,7 @@ class KafkaFollower(threading.Thread):
         self._lag = lag
         self._rebuilds = rebuilds
         self._stopping = stopping
+        self._halt = halt
 
     def run(self) -> None:
         """Follow, and start anew after an error."""
@@ -161,7 +169,10 @@ class KafkaFollower(threading.Thread):
                 return None
             return waiting + self._status.left
 
-        self._rebuilds.reached(unread)
+        if (halt := self._halt()) is not None:
+            self._rebuilds.failed(str(halt))
+        else:
+            self._rebuilds.reached(unread)
 
 
 def retire_status(settings: FusionSettings, connect: Callable[..., KafkaProducer] = create_producer) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.common.topics import IDS_FILE
+from services.common.topics import IDENTITY_FILE, IDS_FILE
 from spark_jobs.recovery.halt import Halt, damaged
 from spark_jobs.saving.state_format import FORMAT
 
@@ -55,9 +55,6 @@ def lock_path(checkpoint: Path) -> Path:
     return absolute.with_name(absolute.name + ".lock")
 
 
-IDENTITY_FILE = "coincide.json"
-
-
 @dataclass(frozen=True)
 class Declared:
     """What a checkpoint is made for."""
@@ -73,25 +70,49 @@ class Declared:
 def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
     """Return the id of the checkpoint in ``folder``, whose lock the caller has; make one where there is none.
 
-    ``rebuild`` deletes what is there. ``has_matches`` tells whether matches were ever written: without a checkpoint
-    they say that it was lost. That, a damaged checkpoint, and one made for something else, is a `Halt`.
+    ``rebuild`` makes one anew. ``has_matches`` tells whether matches were ever written: without a checkpoint they say
+    that it was lost. That, a damaged checkpoint, and one made for something else, is a `Halt`.
     """
-    if rebuild and folder.exists():
-        shutil.rmtree(folder)
     identity = folder / IDENTITY_FILE
-    wanted = declared.to_json()
-    if identity.exists():
-        written = _read(identity)
-        _compare(folder, written, wanted)
-        return str(written["id"])
-    if (folder / "offsets").exists():
+    if rebuild:
+        _delete_all_but(None, folder)  # first: the disk may be full
+    elif identity.exists():
+        checkpoint_id = _known_id(folder, declared.to_json())
+        _delete_all_but(checkpoint_id, folder)
+        return checkpoint_id
+    elif any(folder.glob("*/offsets")):
         raise damaged(f"it has no {IDENTITY_FILE}, or is of another job", str(folder))
-    if not rebuild and has_matches():
+    elif has_matches():
         raise Halt("checkpoint_lost", "the checkpoint is gone, yet there are matches", str(folder))
     checkpoint_id = uuid.uuid4().hex
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(identity, {"id": checkpoint_id, **wanted})
+    spark_folder(folder, checkpoint_id).mkdir(parents=True)
+    _write(identity, {"id": checkpoint_id, **declared.to_json()})
     return checkpoint_id
+
+
+def spark_folder(folder: Path, checkpoint_id: str) -> Path:
+    """Return where Spark keeps the checkpoint of this id.
+
+    A rebuild begins in another one. What Spark's maintenance still writes for the checkpoint before, on any host and a
+    minute later, is in nobody's way.
+    """
+    return folder / checkpoint_id
+
+
+def _known_id(folder: Path, wanted: dict[str, Any]) -> str:
+    written = _read(folder / IDENTITY_FILE)
+    _compare(folder, written, wanted)
+    checkpoint_id = str(written["id"])
+    if not spark_folder(folder, checkpoint_id).is_dir():
+        raise damaged(f"it has no folder {checkpoint_id}", str(folder))
+    return checkpoint_id
+
+
+def _delete_all_but(checkpoint_id: str | None, folder: Path) -> None:
+    """Delete the checkpoints of other ids, as far as they can be deleted."""
+    for other in folder.iterdir() if folder.exists() else ():
+        if other.is_dir() and other.name != checkpoint_id:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def lost_checkpoint(folder: Path) -> Halt | None:
@@ -140,6 +161,16 @@ def ask_for_rebuild(checkpoint: Path) -> None:
     request = rebuild_request(checkpoint)
     request.parent.mkdir(parents=True, exist_ok=True)
     request.touch()
+
+
+def offsets_of(folder: Path) -> dict[str, dict[str, int]] | None:
+    """Return the `committed_offsets` of the checkpoint in ``folder``: nothing where there is none."""
+    if not (folder / IDENTITY_FILE).exists():
+        return {}
+    try:
+        return committed_offsets(spark_folder(folder, str(_read(folder / IDENTITY_FILE)["id"])))
+    except Halt:
+        return None
 
 
 def committed_offsets(folder: Path) -> dict[str, dict[str, int]] | None:

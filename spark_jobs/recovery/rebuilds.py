@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,8 +21,7 @@ from spark_jobs.rows.fields import UNREADABLE
 KEY = b"rebuild/"
 MOST_KEPT = 100  # of those that are done; beyond it the oldest are forgotten
 
-State = Literal["asked", "running", "done"]
-STATES: tuple[State, ...] = get_args(State)
+State = Literal["asked", "running", "failed", "done"]
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Places = Mapping[tuple[str, int], int]
@@ -44,6 +43,7 @@ class Rebuild(Struct, kw_only=True, frozen=True):
     records: int = 0
     read: int = 0
     ends: dict[str, int] = {}
+    failure: str | None = None  # what fusion says that a person must put right first, where it failed
 
     @property
     def key(self) -> bytes:
@@ -53,7 +53,7 @@ class Rebuild(Struct, kw_only=True, frozen=True):
     @property
     def place(self) -> tuple[int, int]:
         """How far it has come, for a comparison with what was told of it before."""
-        return STATES.index(self.state), self.told_at_us or 0
+        return int(self.state != "asked"), self.told_at_us or 0
 
 
 _decode = msgspec.json.Decoder(Rebuild).decode
@@ -101,8 +101,7 @@ class Rebuilds:
     @property
     def is_running(self) -> bool:
         """Whether one reads what was there when it began."""
-        with self._lock:
-            return any(each.state == "running" for each in self._known.values())
+        return bool(self._those("running"))
 
     def begin(self, begins: Places, ends: Places) -> None:
         """Tell that fusion begins anew: it reads these offsets of detections, from `begins` up to (open) `ends`."""
@@ -114,9 +113,9 @@ class Rebuilds:
             "records": sum(max(0, end - begins[place]) for place, end in ends.items()),
             "read": 0,
             "ends": {str(partition): end for (_, partition), end in ends.items()},
+            "failure": None,
         }
-        with self._lock:
-            waiting = [each for each in self._known.values() if each.state != "done"]
+        waiting = self._those("asked", "running")
         waiting = waiting or [Rebuild(id=f"b-{uuid.uuid4().hex}", state="asked")]
         self._tell([replace(each, **began) for each in waiting], self._forgotten())
         self._is_asked = False
@@ -126,21 +125,32 @@ class Rebuilds:
 
         It says None where it does not know that yet.
         """
-        with self._lock:
-            running = [each for each in self._known.values() if each.state == "running"]
         told = []
-        for each in running:
-            if (left := unread(each.ends)) is None:
+        for each in self._those("running", "failed"):  # which went on, if it was the last that began
+            if each.began_at_us != self._last_began_at_us() or (left := unread(each.ends)) is None:
                 continue
             state = "running" if left else "done"
             read = min(each.records, max(each.read, each.records - left))
-            told.append(replace(each, state=state, read=read, told_at_us=self._clock_us()))
+            told.append(replace(each, state=state, read=read, told_at_us=self._clock_us(), failure=None))
         if told:
             self._tell(told)
 
-    def _forgotten(self) -> list[bytes]:
+    def failed(self, failure: str) -> None:
+        """Tell that the one at work has failed: fusion waits for a person, who may ask for another one."""
+        now_us = self._clock_us()
+        if failing := self._those("running"):
+            self._tell([replace(each, state="failed", told_at_us=now_us, failure=failure) for each in failing])
+
+    def _those(self, *states: State) -> list[Rebuild]:
         with self._lock:
-            done = [each for each in self._known.values() if each.state == "done"]
+            return [each for each in self._known.values() if each.state in states]
+
+    def _last_began_at_us(self) -> int | None:
+        with self._lock:
+            return max((each.began_at_us or 0 for each in self._known.values()), default=None)
+
+    def _forgotten(self) -> list[bytes]:
+        done = self._those("done", "failed")
         done.sort(key=lambda each: each.began_at_us or 0)
         return [each.key for each in done[: max(0, len(done) - MOST_KEPT + 1)]]
 

@@ -37,6 +37,8 @@ SENSORS = {
 START_S = 1_700_000_000
 APART_S = 5
 BANGS_A_POST = 500
+#: So Spark writes snapshots of the state that was, too, after a rebuild has begun.
+MAINTAINS_ALL_THE_TIME = {"spark.sql.streaming.stateStore.maintenanceInterval": "500ms"}
 HISTORY = 8_000  # bangs that are matched before
 
 
@@ -81,7 +83,7 @@ def line(tmp_path: Path) -> Iterator[Line]:
     kept_s = 9 * 365 * 86_400  # the bangs are of 2023
     with (
         running_broker(tmp_path / "kafka") as broker,
-        fusion_job(broker.bootstrap, "coincide.", tmp_path, **common) as fusion,
+        fusion_job(broker.bootstrap, "coincide.", tmp_path, **common, spark_conf=MAINTAINS_ALL_THE_TIME) as fusion,
         running_ingest(broker.bootstrap, tmp_path, **common) as ingest,
         running_alerting(broker.bootstrap, tmp_path, **common, queries_path=None, matches_kept_s=kept_s) as alerting,
     ):

@@ -29,6 +29,8 @@ from trials.chaos.watching import Growth, Watch
 RECORD = "chaos.jsonl"
 TOPICS_FILE = Path("config/topics.yaml")
 CALM_S = (2.0, 8.0)  # between two faults
+#: Else Spark would look after its state each minute, and hardly ever amid a rebuild.
+MAINTAINS_ALL_THE_TIME = {"spark.sql.streaming.stateStore.maintenanceInterval": "1s"}
 
 
 @dataclass
@@ -149,6 +151,7 @@ def _own(runtime: Path) -> dict[str, str]:
         "COINCIDE_FUSION_CHECKPOINT_PATH": json.dumps(str(runtime / "state" / "checkpoint")),
         "COINCIDE_ALERTING_DATABASE_URL": json.dumps(f"sqlite:///{runtime / 'database' / 'alerting.sqlite3'}"),
         "COINCIDE_FUSION_QUIET_S": str(QUIET_S),
+        "COINCIDE_FUSION_SPARK_CONF": json.dumps(MAINTAINS_ALL_THE_TIME),
     }
 
 

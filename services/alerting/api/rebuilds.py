@@ -18,6 +18,8 @@ from services.common.http.problem import Problem
 
 RebuildId = Annotated[str, Path(max_length=200, description="The rebuild's id.")]
 
+UNFINISHED = ("asked", "running")
+
 
 class WantedRebuild(BaseModel):
     """Why fusion is to begin anew."""
@@ -36,8 +38,9 @@ class RebuildBody(BaseModel):
     """A rebuild, and how far it is."""
 
     id: str
-    state: Literal["asked", "running", "done"] = Field(
-        description="asked: fusion has not begun, for it is away or ends its batch."
+    state: Literal["asked", "running", "failed", "done"] = Field(
+        description="asked: fusion has not begun, for it is away or ends its batch. failed: fusion waits for a person; "
+        "another rebuild may be asked for."
     )
     asked_at_us: int | None = Field(description="When it was asked for; null where nobody asked over REST.")
     by: str | None = Field(description="The name of the key that asked.")
@@ -48,6 +51,7 @@ class RebuildBody(BaseModel):
     read: int = Field(description="How many of them are read, and their answers written.")
     percent: float = Field(ge=0, le=100, description="How far it is; 100 only once it is done.")
     seconds_left: float | None = Field(description="As fast as it has been so far; null while that is unknown.")
+    failure: str | None = Field(description="What keeps fusion from going on; null unless it failed.")
 
 
 class RebuildList(BaseModel):
@@ -76,7 +80,7 @@ def rebuilds_router(engine: Engine, acts: Acts) -> APIRouter:
     @router.post("", status_code=202, responses=problems(409, 422, 503), summary="Have fusion begin anew")
     async def post_rebuild(wanted: WantedRebuild, who: Author, response: Response) -> RebuildBody:
         """Let fusion read all detections again, as far as Kafka keeps them; old answers are served meanwhile."""
-        unfinished = next((each for each in await run_in_threadpool(_all, engine) if each.state != "done"), None)
+        unfinished = next((each for each in await run_in_threadpool(_all, engine) if each.state in UNFINISHED), None)
         if unfinished is not None:
             raise Problem(409, f"the rebuild {unfinished.id} is {unfinished.state}: wait until it is done")
         asked = await acts.ask_for_rebuild(replace(who, why=wanted.why))
@@ -100,11 +104,12 @@ def _shown(rebuild: RebuildRecord) -> RebuildBody:
         read=rebuild.read,
         percent=100.0 if is_done else min(99.9, 100 * rebuild.read / max(rebuild.records, 1)),
         seconds_left=0.0 if is_done else _seconds_left(rebuild),
+        failure=rebuild.failure,
     )
 
 
 def _seconds_left(rebuild: RebuildRecord) -> float | None:
-    if rebuild.began_at_us is None or rebuild.told_at_us is None or not rebuild.read:
+    if rebuild.state == "failed" or rebuild.began_at_us is None or rebuild.told_at_us is None or not rebuild.read:
         return None
     took_s = max(0, rebuild.told_at_us - rebuild.began_at_us) / 1e6
     return round(took_s * (rebuild.records - rebuild.read) / rebuild.read, 1)

@@ -133,12 +133,12 @@ class ShardStatus(msgspec.Struct):
 class RebuildRecord(msgspec.Struct, omit_defaults=True):
     """A record of coincide.status whose key is not a shard's: a rebuild of fusion, and how far it is.
 
-    Alerting writes one that is `asked` for; fusion writes it again when it begins, while it runs, and when it is done.
+    Alerting writes one that is `asked` for; fusion writes it again when it begins, while it runs, and at its end.
     """
 
     v: Literal[1]
     id: Name
-    state: Literal["asked", "running", "done"]
+    state: Literal["asked", "running", "failed", "done"]
     asked_at_us: Microseconds | None = None
     by: str | None = None
     why: str | None = None
@@ -146,6 +146,7 @@ class RebuildRecord(msgspec.Struct, omit_defaults=True):
     told_at_us: Microseconds | None = None
     records: Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)] = 0
     read: Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)] = 0
+    failure: str | None = None
 
 
 #: So begin the keys of these records.

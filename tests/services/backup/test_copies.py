@@ -1,5 +1,6 @@
 """A checkpoint is copied as it was after one batch, wherever it is put back; own files are never overwritten."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from services.backup.folder import FORMAT, BackupError, Manifest, SavedCheckpoin
 def write(folder: Path, *names: str) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(f"{name} file:{folder.absolute()}/state", encoding="utf-8")
+        text = json.dumps({"id": "a1"}) if name == "coincide.json" else f"{name} file:{folder.absolute()}/state"
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def names_below(folder: Path) -> set[str]:
@@ -25,29 +27,36 @@ def names_below(folder: Path) -> set[str]:
 
 
 OF_BATCH_7 = {
-    "commits/6",
-    "commits/7",
-    "offsets/7",
-    "state/0/0/8.changelog",
-    "state/0/0/.8.zip.crc",
-    "state/0/0/SSTs/000009-a.sst",
-    "state/0/_metadata/v2/7",
-    "state/0/_metadata/v2/.7.crc",
+    "a1/commits/6",
+    "a1/commits/7",
+    "a1/offsets/7",
+    "a1/state/0/0/8.changelog",
+    "a1/state/0/0/.8.zip.crc",
+    "a1/state/0/0/SSTs/000009-a.sst",
+    "a1/state/0/_metadata/v2/7",
+    "a1/state/0/_metadata/v2/.7.crc",
     "coincide.json",
 }
-LATER = {"offsets/8", "state/0/0/9.changelog", "state/0/_metadata/v2/8", "offsets/.8.crc", "offsets/.8.1-2.tmp"}
-OF_THIS_KAFKA = {"topics.json"}
+LATER = {
+    "a1/offsets/8",
+    "a1/state/0/0/9.changelog",
+    "a1/state/0/_metadata/v2/8",
+    "a1/offsets/.8.crc",
+    "a1/offsets/.8.1-2.tmp",
+}
+OF_THIS_KAFKA = {"a1/topics.json"}
+OF_A_REBUILD_BEFORE = {"b2/commits/99", "b2/state/0/0/100.zip"}
 
 
 def test_what_a_later_batch_has_begun_is_left_out(tmp_path: Path) -> None:
-    write(tmp_path / "checkpoint", *OF_BATCH_7, *LATER, *OF_THIS_KAFKA)
+    write(tmp_path / "checkpoint", *OF_BATCH_7, *LATER, *OF_THIS_KAFKA, *OF_A_REBUILD_BEFORE)
     saved = save_checkpoint(tmp_path / "checkpoint", tmp_path / "copy")
     assert saved == SavedCheckpoint(7, str(tmp_path / "checkpoint"))
     assert names_below(tmp_path / "copy") == OF_BATCH_7
 
 
 def test_where_no_batch_was_committed_there_is_nothing_to_copy(tmp_path: Path) -> None:
-    write(tmp_path / "checkpoint", "offsets/0", "coincide.json")
+    write(tmp_path / "checkpoint", "a1/offsets/0", "coincide.json")
     assert save_checkpoint(tmp_path / "checkpoint", tmp_path / "copy") is None
     assert save_checkpoint(tmp_path / "nowhere", tmp_path / "copy") is None
 
@@ -60,15 +69,15 @@ def test_a_batch_whose_files_spark_has_deleted_meanwhile_is_copied_anew(
     copied = shutil.copyfile
 
     def copy_slowly(source: Path, target: Path) -> object:
-        write(checkpoint, "commits/28")
-        (checkpoint / "commits" / "7").unlink(missing_ok=True)
+        write(checkpoint, "a1/commits/28")
+        (checkpoint / "a1/commits/7").unlink(missing_ok=True)
         return copied(source, target)
 
     monkeypatch.setattr(shutil, "copyfile", copy_slowly)
     saved = save_checkpoint(checkpoint, tmp_path / "copy")
     assert saved is not None
     assert saved.batch == 28
-    assert "commits/28" in names_below(tmp_path / "copy")
+    assert "a1/commits/28" in names_below(tmp_path / "copy")
 
 
 def test_a_checkpoint_that_is_put_elsewhere_names_its_new_place(tmp_path: Path) -> None:
@@ -76,9 +85,9 @@ def test_a_checkpoint_that_is_put_elsewhere_names_its_new_place(tmp_path: Path) 
     saved = save_checkpoint(tmp_path / "checkpoint", tmp_path / "copy")
     assert saved is not None
     restore_checkpoint(tmp_path / "copy", saved, tmp_path / "elsewhere")
-    told = (tmp_path / "elsewhere/state/0/_metadata/v2/7").read_text(encoding="utf-8")
+    told = (tmp_path / "elsewhere/a1/state/0/_metadata/v2/7").read_text(encoding="utf-8")
     assert told.endswith(f"file:{tmp_path}/elsewhere/state")
-    assert names_below(tmp_path / "elsewhere") == OF_BATCH_7 - {"state/0/_metadata/v2/.7.crc"}
+    assert names_below(tmp_path / "elsewhere") == OF_BATCH_7 - {"a1/state/0/_metadata/v2/.7.crc"}
 
 
 def manifest_of(folder: Path) -> Manifest:

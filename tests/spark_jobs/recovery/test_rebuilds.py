@@ -72,6 +72,35 @@ def test_one_that_is_asked_for_begins_goes_on_and_is_done(topic: Topic) -> None:
     assert len(topic.records) == written
 
 
+def test_one_that_a_halt_ends_has_failed_and_another_one_begins(topic: Topic) -> None:
+    topic.ask()
+    rebuilds = topic.follower()
+    rebuilds.begin(BEGINS, ENDS)
+    rebuilds.failed("the checkpoint is damaged")
+    assert (topic.last["state"], topic.last["failure"]) == ("failed", "the checkpoint is damaged")
+    assert (rebuilds.is_asked, rebuilds.is_running) == (False, False)
+    written = len(topic.records)
+    rebuilds.failed("the checkpoint is damaged")
+    assert len(topic.records) == written
+    topic.ask(id="b-2")
+    rebuilds = topic.follower()
+    rebuilds.all_taken()
+    assert rebuilds.is_asked
+    rebuilds.begin(BEGINS, ENDS)
+    rebuilds.reached(lambda _ends: 0)
+    told = {key: json.loads(value or b"")["state"] for key, value in topic.records}
+    assert told == {KEY + b"b-1": "failed", KEY + b"b-2": "done"}
+
+
+def test_one_that_goes_on_after_a_halt_has_not_failed(topic: Topic) -> None:
+    topic.ask()
+    rebuilds = topic.follower()
+    rebuilds.begin(BEGINS, ENDS)
+    rebuilds.failed("Kafka does not have the topics")
+    rebuilds.reached(lambda _ends: 60)
+    assert (topic.last["state"], topic.last["read"], topic.last["failure"]) == ("running", 40, None)
+
+
 def test_a_process_that_reads_the_topic_again_begins_none_twice(topic: Topic) -> None:
     topic.ask()
     rebuilds = topic.follower()

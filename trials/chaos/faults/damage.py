@@ -62,12 +62,12 @@ def _is_halted(place: Place) -> bool:
 DAMAGE: list[Fault] = [
     fault(f"{how} {what} of the checkpoint", partial(_damaged, pattern, damage), "fusion")
     for how, damage, what, pattern in (
-        ("truncated", _truncated, "offsets", "offsets/[0-9]*"),
-        ("truncated", _truncated, "commits", "commits/[0-9]*"),
-        ("truncated", _truncated, "state", "state/**/*.zip"),
+        ("truncated", _truncated, "offsets", "*/offsets/[0-9]*"),
+        ("truncated", _truncated, "commits", "*/commits/[0-9]*"),
+        ("truncated", _truncated, "state", "*/state/**/*.zip"),
         ("truncated", _truncated, "identity", "coincide.json"),
-        ("changed", _changed, "offsets", "offsets/[0-9]*"),
-        ("changed", _changed, "state", "state/**/*.zip"),
-        ("changed", _changed, "changelog", "state/**/*.changelog"),
+        ("changed", _changed, "offsets", "*/offsets/[0-9]*"),
+        ("changed", _changed, "state", "*/state/**/*.zip"),
+        ("changed", _changed, "changelog", "*/state/**/*.changelog"),
     )
 ]

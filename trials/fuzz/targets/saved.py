@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+from services.common.topics import IDENTITY_FILE
 from spark_jobs.job.processor import FusionCores, restored_shard
 from spark_jobs.recovery.checkpoint import (
-    IDENTITY_FILE,
     Declared,
     committed_offsets,
     open_checkpoint,
@@ -49,8 +49,8 @@ def _entries() -> Sequence[bytes]:
 
 FILES = {
     IDENTITY_FILE: json.dumps({"id": "a", **Declared(1).to_json()}).encode(),
-    "offsets/3": b'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"coincide.detections":{"0":12}}\n-\n',
-    "commits/3": b'v1\n{"nextBatchWatermarkMs":0}\n',
+    "a/offsets/3": b'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"coincide.detections":{"0":12}}\n-\n',
+    "a/commits/3": b'v1\n{"nextBatchWatermarkMs":0}\n',
 }
 
 
@@ -60,10 +60,11 @@ def _checkpoint(line: bytes) -> None:
     files = {**FILES, **({name.decode(): content} if name.decode("latin-1") in FILES else {IDENTITY_FILE: content})}
     folder = own_folder()
     for each, inside in files.items():
-        (folder / each).parent.mkdir(exist_ok=True)
+        (folder / each).parent.mkdir(parents=True, exist_ok=True)
         (folder / each).write_bytes(inside)
-    for look in (_open, refuse_damaged_logs, committed_offsets):
-        _halted(look, folder)
+    _halted(_open, folder)
+    for look in (refuse_damaged_logs, committed_offsets):
+        _halted(look, folder / "a")
 
 
 def _open(folder: Path) -> str:

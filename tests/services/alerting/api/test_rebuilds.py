@@ -52,6 +52,18 @@ def test_one_is_asked_for_and_shows_how_far_it_is_until_it_is_done(api: Api) -> 
     assert api.client.post("/v1/rebuilds", json={"why": "again"}).status_code == 202
 
 
+def test_one_that_failed_says_why_and_gives_way_to_another(api: Api) -> None:
+    id_ = "b-" + 32 * "1"
+    began = {"began_at_us": 10_000_000, "records": 1000, "read": 400}
+    failed = told(id_, "failed", told_at_us=14_000_000, failure="the checkpoint is damaged", **began)
+    assert faults(failed.value or b"") == []
+    api.store(failed)
+    shown = api.client.get(f"/v1/rebuilds/{id_}").json()
+    assert (shown["state"], shown["percent"], shown["seconds_left"]) == ("failed", 40, None)
+    assert shown["failure"] == "the checkpoint is damaged"
+    assert api.client.post("/v1/rebuilds", json={"why": "again"}).status_code == 202
+
+
 def test_the_newest_is_first_and_what_is_forgotten_is_gone(api: Api) -> None:
     api.store(told("b-old", "done"), told("b-own", "running", asked_at_us=None, began_at_us=9, by=None, why=None))
     assert [each["id"] for each in api.items("/v1/rebuilds")] == ["b-own", "b-old"]
