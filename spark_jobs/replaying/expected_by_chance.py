@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coincide import Histogram
 from coincide.queries import Query
@@ -17,6 +18,7 @@ from spark_jobs.replaying.played_rows import PlayedRows
 
 HOUR_S = 3_600
 KIND = ("area", "sensor_id", "template")
+AT = "detected_at_us"
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,14 @@ class ExpectedMatches:
 
 
 def role_counts(played: PlayedRows) -> list[pa.Table]:
-    """Return for each role how many of the chunk's own rows may play it, by area, sensor and template."""
+    """Return for each role how many of the chunk's own rows may play it, by area, sensor and template.
+
+    Beside it stands when the first of them was detected, and the last.
+    """
     counts = {}
     for source, at in played.of_source.items():
-        own = played.rows.take(pa.array(at[played.is_own[at]])).select(list(KIND))
-        counts[source] = own.group_by(list(KIND)).aggregate([([], "count_all")])
+        own = played.rows.take(pa.array(at[played.is_own[at]])).select([*KIND, AT])
+        counts[source] = own.group_by(list(KIND)).aggregate([([], "count_all"), (AT, "min"), (AT, "max")])
     return [counts[source] for source in played.query.sources]
 
 
@@ -59,10 +64,12 @@ def chance_matches(
     """Return what chance would give at these thresholds of the query's curve; nothing where that takes too long.
 
     It is what `coincide.queries.explaining` says of the query, with the rates of the run's own detections, constant
-    over the range. With `equal` it is a bound, as if all detections had equal values.
+    from the first of them to the last, whatever the range: who hears nothing before and after adds nothing. With
+    `equal` it is a bound, as if all detections had equal values.
 
-    `counts` are those of `role_counts`, chunk by chunk.
+    `counts` are those of `role_counts`, chunk by chunk; `span_s` is the length of the range.
     """
+    span_s = heard_s(chain.from_iterable(counts)) or span_s
     of_roles = dict(zip(query.sources, zip(*counts, strict=True), strict=True)) if counts else {}
     known = {source: _known(source, tables, templates, span_s) for source, tables in of_roles.items()}
     every = [*chain.from_iterable(known.values())]
@@ -72,6 +79,14 @@ def chance_matches(
     if told is None:
         return {}
     return {at: ExpectedMatches.of(each, span_s) for at, each in zip(thresholds, told, strict=True)}
+
+
+def heard_s(counts: Iterable[pa.Table]) -> float:
+    """Return the time from the first detection that is counted to the last, in seconds; 0 where there are none."""
+    tables = [table for table in counts if len(table)]
+    first_us = min((pc.min(table[f"{AT}_min"]).as_py() for table in tables), default=0)
+    last_us = max((pc.max(table[f"{AT}_max"]).as_py() for table in tables), default=0)
+    return float(last_us - first_us) / 1e6
 
 
 def _known(

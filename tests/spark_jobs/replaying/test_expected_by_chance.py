@@ -19,7 +19,7 @@ from tests.spark_jobs.replaying.test_answers import PAIR, SELF, THREE, frames_of
 from tests.spark_jobs.replaying.test_match_curves import PATH
 
 FRAMES = frames_of(some_rows(3, 300))
-SPAN_S = 60.0
+DAY_S = 86_400.0
 ASYMMETRIC = {**SELF, "within": [{"between": ["a", "b"], "lo_s": -0.5, "hi_s": 2, "threshold": 0.3}]}
 
 
@@ -41,21 +41,32 @@ def expected_in(of_run: Any, area: str, threshold: float) -> float:
     is_self = query.streams[0] == query.streams[1]
     window: Window = query.window
     hz = chance_rate(rates[0], None if is_self else rates[1], window, threshold, sensors=query.sensors)
-    return hz * SPAN_S
+    return hz * span_s(of_run)
+
+
+def span_s(of_run: Any) -> float:
+    """Return the time in which somebody was heard; the range of the run is a day."""
+    at_us = [row["detected_at_us"] for row in of_run.rows.to_pylist() if row["stream"] in of_run.query.streams]
+    return float(max(at_us) - min(at_us)) / 1e6
+
+
+def test_the_length_of_the_range_changes_nothing() -> None:
+    of_run = played(PAIR, FRAMES)
+    assert chance_of(of_run, [0.3], 60.0) == chance_of(of_run, [0.3], 30 * DAY_S)
 
 
 def sensor_rates(of_run: Any, area: str, stream: str) -> list[SensorRate]:
     rows = [row for row in of_run.rows.to_pylist() if (row["area"], row["stream"]) == (area, stream)]
     counts = Counter((row["sensor_id"], row["template"]) for row in rows)
     templates: dict[str, Histogram] = of_run.templates
-    return [SensorRate(sensor, templates[id_], count / SPAN_S) for (sensor, id_), count in counts.items()]
+    return [SensorRate(sensor, templates[id_], count / span_s(of_run)) for (sensor, id_), count in counts.items()]
 
 
-def chance_of(of_run: PlayedRows, thresholds: list[float]) -> dict[float, ExpectedMatches]:
+def chance_of(of_run: PlayedRows, thresholds: list[float], range_s: float = DAY_S) -> dict[float, ExpectedMatches]:
     """What is told if the rows come in two chunks, which see each other's rows."""
     is_own = np.arange(len(of_run.rows)) % 3 > 0
     counts = [role_counts(replace(of_run, is_own=each)) for each in (is_own, ~is_own)]
-    return chance_matches(of_run.query, counts, of_run.templates, thresholds, SPAN_S)
+    return chance_matches(of_run.query, counts, of_run.templates, thresholds, range_s)
 
 
 @pytest.mark.parametrize("query", [THREE, {**THREE, "sensors": "any"}, PATH], ids=["three", "any", "path"])
@@ -69,7 +80,7 @@ def test_of_graphs_it_is_the_librarys_estimate_in_every_area(query: dict[str, An
             rates = {role: sensor_rates(of_run, area, stream) for role, stream in asked.roles}
             streams, joint = dict(asked.roles), asked.joint_threshold
             rate = graph_chance_rate(rates, asked.graph, joint, sensors=asked.sensors, streams=streams)
-            expected += rate.rate_hz * SPAN_S
+            expected += rate.rate_hz * span_s(of_run)
         assert abs(told[threshold].matches - expected) < 6 * told[threshold].error + 1e-9
         assert 0 < told[threshold].error < 0.2 * expected
         assert not told[threshold].is_upper_bound
@@ -99,7 +110,7 @@ def test_in_any_number_of_areas_it_is_what_an_explanation_says_at_every_threshol
     for threshold in thresholds:
         chance = explain(of_run.query.with_threshold(threshold), every).chance
         assert chance is not None
-        expected, error = (each * SPAN_S / 3_600 for each in (chance.per_hour, chance.error_per_hour))
+        expected, error = (each * span_s(of_run) / 3_600 for each in (chance.per_hour, chance.error_per_hour))
         assert told[threshold].matches == pytest.approx(expected, abs=5 * np.hypot(told[threshold].error, error))
         assert told[threshold].matches > 0
     assert told[0.7].matches < told[0.3].matches
@@ -116,4 +127,4 @@ def test_with_equal_it_is_a_bound() -> None:
 def test_of_a_role_that_nobody_plays_there_is_none() -> None:
     absent = {**THREE, "from": {"a": "p", "b": "p", "c": "quiet"}}
     assert chance_of(played(absent, FRAMES), [0.1]) == {0.1: ExpectedMatches(0.0, 0.0, is_upper_bound=False)}
-    assert chance_matches(Query.from_json(PAIR), [], {}, [0.5], SPAN_S)[0.5].matches == 0.0
+    assert chance_matches(Query.from_json(PAIR), [], {}, [0.5], DAY_S)[0.5].matches == 0.0

@@ -31,7 +31,7 @@ def sentence_of(curve: Sequence[CurvePointAnswer], present: float, chosen: float
     if now.episodes is not None:
         parts.append(f", {now.episodes:,} {'episode' if now.episodes == 1 else 'episodes'}{daily(now.episodes)}")
     if now.chance is not None:
-        parts.append(f"; by chance alone {_rounded(now.chance / days)} a day")
+        parts.append(f"; by chance alone there would be {_rounded(now.chance)}")
     return "".join(parts) + "."
 
 

@@ -13,18 +13,18 @@ CURVE = [
 
 def test_a_day_or_less_is_said_as_it_is() -> None:
     assert sentence_of(CURVE, 0.5, 0.3, DAY_US) == (
-        "At 0.30: 700 matches in 24 h instead of 84, 70 episodes; by chance alone 14 a day."
+        "At 0.30: 700 matches in 24 h instead of 84, 70 episodes; by chance alone there would be 14."
     )
     assert (
         sentence_of(CURVE, 0.5, 0.5, DAY_US // 2)
-        == "At 0.50: 84 matches in 12 h, 28 episodes; by chance alone 1.4 a day."
+        == "At 0.50: 84 matches in 12 h, 28 episodes; by chance alone there would be 0.7."
     )
 
 
 def test_of_more_than_a_day_each_number_is_said_a_day_too() -> None:
     assert sentence_of(CURVE, 0.5, 0.3, 7 * DAY_US) == (
         "At 0.30: 700 matches in 7 days (100 a day) instead of 84 (12 a day), 70 episodes (10 a day); "
-        "by chance alone 2 a day."
+        "by chance alone there would be 14."
     )
 
 
