@@ -19,6 +19,7 @@ DEAR = {
     "central_italy_precision",
     "coalescing_schemes",
     "stored_matches",
+    "what_if",
     "window_join",
 }
 

@@ -73,6 +73,7 @@ def test_each_step_over_a_full_view_is_drawn_and_moves_a_picture(open_page: Open
     assert painted(page)["painted"]["detections"] == DETECTIONS
 
 
+@pytest.mark.night
 def test_ten_pages_keep_up_with_a_burst_and_say_what_they_leave_out(
     crowd: tuple[Line, ServiceProcess], open_page: OpenPage
 ) -> None:

@@ -65,7 +65,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WatchedL
             yield line, console.url
 
 
-@pytest.mark.parametrize("component", ["alerting", "ingest"])
+@pytest.mark.parametrize("component", ["alerting", pytest.param("ingest", marks=pytest.mark.night)])
 def test_every_page_says_which_service_is_away_and_goes_on_by_itself(
     open_page: OpenPage, watched: tuple[WatchedLine, str], component: str
 ) -> None:

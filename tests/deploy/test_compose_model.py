@@ -23,7 +23,7 @@ MIB = 2**20
 UNITS = {"m": MIB, "g": 2**30}
 OURS = {"topics", "prometheus-key", "sensors", "ingest", "alerting", "console", "fusion", "archive", "history"}
 
-pytestmark = pytest.mark.slow  # the first run builds the loader
+pytestmark = [pytest.mark.slow, pytest.mark.night]  # the first run builds the loader
 
 
 @functools.cache

@@ -80,7 +80,10 @@ def run(folder: Path, *arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "spark_jobs.calibrate", *options], cwd=ROOT, check=True, timeout=280)
 
 
-@pytest.mark.parametrize(("log", "known"), [("log.ndjson", "known.parquet"), ("log", "known.ndjson")])
+@pytest.mark.parametrize(
+    ("log", "known"),
+    [("log.ndjson", "known.parquet"), pytest.param("log", "known.ndjson", marks=pytest.mark.night)],
+)
 def test_from_files_it_writes_what_the_command_does(folder: Path, log: str, known: str) -> None:
     out = folder / f"{log}.yaml"
     picture = ("--picture", str(out.with_suffix(".svg")))
