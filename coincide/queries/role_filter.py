@@ -29,9 +29,16 @@ ReadAttribute = Callable[[str], Any]
 
 @lru_cache(maxsize=4096)
 def glob(pattern: str) -> re.Pattern[str]:
-    """Return the expression of a glob: ``*`` stands for any characters, ``?`` for one."""
-    pieces = (re.escape(piece) if piece not in ("*", "?") else {"*": ".*", "?": "."}[piece] for piece in pattern)
-    return re.compile("".join(pieces), re.DOTALL)
+    """Return the expression of a glob: ``*`` stands for any characters, ``?`` for one.
+
+    What stands between two ``*`` is looked for once, at the first place where it fits: no later one can fit better. So
+    a name of n characters takes at most n steps for each character of the glob, however many ``*`` it has.
+    """
+    first, *others = ("".join("." if each == "?" else re.escape(each) for each in part) for part in pattern.split("*"))
+    if not others:
+        return re.compile(first, re.DOTALL)
+    *middle, last = others
+    return re.compile(first + "".join(f"(?>.*?{part})" for part in middle if part) + f".*{last}", re.DOTALL)
 
 
 def fits_any(name: str, globs: Sequence[str]) -> bool:

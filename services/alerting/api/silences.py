@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from msgspec.structs import asdict
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
@@ -17,7 +17,6 @@ from services.common.access.who import Author
 from services.common.http.problem import Problem
 
 LONGEST_US = 366 * 86_400 * 1_000_000
-MOST_STARS = 4  # in one matcher: each multiplies what it may cost to compare
 
 SilenceId = Annotated[str, Path(max_length=200, description="The silence's id.")]
 Glob = Annotated[str, Field(max_length=200)]
@@ -39,14 +38,6 @@ class SilenceDocument(BaseModel):
     until: Instant = Field(description="When it ends.")
     by: str = Field(min_length=1, max_length=200, description="Who says so.")
     why: str = Field(min_length=1, max_length=1000, description="Why.")
-
-    @field_validator("matchers")
-    @classmethod
-    def _refuse_many_stars(cls, matchers: dict[str, str]) -> dict[str, str]:
-        for name, glob in matchers.items():
-            if glob.count("*") > MOST_STARS:
-                raise ValueError(f"{name} has {glob.count('*')} *: at most {MOST_STARS}")
-        return matchers
 
 
 class SilenceBody(BaseModel):

@@ -111,3 +111,9 @@ def test_attributes_are_compared_by_kind_and_value(db: object, kind: object, adm
     assert loud.admits("mic-1", "harbour", said.get) == admitted
     assert not loud.admits("mic-1", "harbour-2", said.get)
     assert not loud.admits("pole-12", "harbour", said.get)
+
+
+def test_a_glob_of_many_stars_is_no_work() -> None:
+    """Tried at every place for every star, it would take longer than anybody lives."""
+    assert not fits_any("a" * 200, ["*a" * 99 + "*b"])
+    assert fits_any("a" * 200 + "b", ["*a" * 99 + "*b"])
