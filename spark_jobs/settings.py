@@ -123,14 +123,14 @@ class FusionSettings(SparkSettings):
     max_query_s: float = Field(
         5.0,
         ge=1,
-        description="Longest time that one query may take in one part of a micro-batch. Beyond it its answers of that "
-        "part are dropped, and it is suspended.",
+        description="Longest processor time that one query may take in one part of a micro-batch. Beyond it its "
+        "answers of that part are dropped, and it is suspended.",
     )
     max_push_s: float = Field(
         10.0,
         ge=1,
-        description="Time that all queries together have in one part of a micro-batch. None takes more than half of "
-        "what those before it have left, and each may take half a second.",
+        description="Processor time that all queries together have in one part of a micro-batch. None takes "
+        "more than half of what those before it have left, and each may take half a second.",
     )
     max_window_answers: int = Field(
         250_000,

@@ -17,7 +17,7 @@ from tests.integration.service_process import archived_rows
 from tests.integration.topics import running_broker
 from tests.patience import until
 
-pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "skips", "quarantine", "until")]
+pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "at_once", "skips", "quarantine", "until")]
 register_profiles()
 
 

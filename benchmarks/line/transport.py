@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from spark_jobs.core.shard import NOBODY, Ahead
+from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.fusion import main
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
@@ -26,7 +26,7 @@ class TransportCore:
         self._batches = batches
         self._slot = b""
 
-    def push(self, records: Sequence[InputRecord], ahead: Ahead = NOBODY) -> Output:  # noqa: ARG002
+    def push(self, records: Sequence[InputRecord], host: Host = UNKNOWING) -> Output:  # noqa: ARG002
         ordered = sorted(records, key=lambda record: (record.topic != "queries", record.partition, record.offset))
         self._batches += 1
         self._slot = b"".join(record.value or b"" for record in ordered)[:65_536]

@@ -124,6 +124,10 @@ def _in_time(
     state: ShardState, active: QueryInForce, answers: Callable[[Callable[[], None]], Iterable[Answer]]
 ) -> list[Answer]:
     """Return all answers of one query; if they are too dear, suspend it and return none."""
+    if active.query.id in state.host.fatal:
+        _suspend(state, active, "memory", None, None)
+        return []
+    state.host.at_work(active.query.id)
     turn = state.time.turn()
 
     def check() -> None:
@@ -144,6 +148,7 @@ def _in_time(
         _suspend(state, active, "memory", None, None)
     finally:
         active.work.seconds += turn.spent_s()
+        state.host.at_work("")
     return []
 
 

@@ -12,8 +12,9 @@ from coincide.joins.lateness import BEFORE_ALL_US
 from services.common.stream_records import is_stream_key
 from spark_jobs.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
 from spark_jobs.core.area_rates import MOST_AREAS
+from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.core.limits import Limits
-from spark_jobs.core.shard import NOBODY, Ahead, ShardState
+from spark_jobs.core.shard import ShardState
 from spark_jobs.core.stream_changes import change_stream
 from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep, write_anew
 from spark_jobs.matching.search_work import NO_CLOCK, ClockS
@@ -59,16 +60,16 @@ class FusionCore:
         self._journal: dict[int, bytes] = {}
         self._dropped: list[int] = []
 
-    def push(self, records: Sequence[InputRecord], ahead: Ahead = NOBODY) -> Output:
+    def push(self, records: Sequence[InputRecord], host: Host = UNKNOWING) -> Output:
         """Take one batch, in any order; it is applied control records first, then by (partition, offset).
 
-        A query gives no answers that a newer version than the one in force stops, whose record will come: `ahead` is
-        asked for it before each query and while one is at work.
+        A query gives no answers that a newer version than the one in force stops, whose record will come: the host is
+        asked for it before each query and while one is at work. One that is fatal is suspended.
         """
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         before, slots = OnTime.now(self._state.areas, self._state.streams), set(self._state.live_slots)
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
-        self._state.begin_push(ahead)
+        self._state.begin_push(host)
         self._state.member_errors.begin()
         admission = RowAdmission(self._state)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])

@@ -37,10 +37,10 @@ class Limits:
     max_matches_per_s: int = 5_000
     """Most matches of one query in one area within one second of received time."""
     max_query_s: float = 5.0
-    """Longest time by the clock that one query may take in one push: its answers of that push are dropped, and it is
+    """Longest processor time that one query may take in one push: its answers of that push are dropped, and it is
     suspended everywhere."""
     max_push_s: float = 10.0
-    """Time by the clock that all queries together have in one push. A query has `max_query_s` of it, or half of what
+    """Processor time that all queries together have in one push. A query has `max_query_s` of it, or half of what
     the others before it have left, but no less than half a second."""
     max_window_answers: int = 250_000
     """Most answers that one query over readings may give in one push, 1 KB each; one that gives more is suspended."""

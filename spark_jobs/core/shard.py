@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from coincide import Stream
 from spark_jobs.core.area_rates import AreaRates
 from spark_jobs.core.control import Control, QueryInForce
+from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.core.limits import Limits
 from spark_jobs.episodes.shard_episodes import Episodes
 from spark_jobs.health.health_table import HealthTable
@@ -26,11 +26,6 @@ from spark_jobs.rows.stamps import StampTables
 from spark_jobs.saving.area_slots import AreaSlots
 from spark_jobs.spells.shard_spells import ShardSpells
 from spark_jobs.spells.spell_slots import SpellSlots
-
-#: Returns by id the versions to come that pause or remove a query, as far as they are known by now.
-Ahead = Callable[[], Mapping[str, int]]
-
-NOBODY: Ahead = lambda: MappingProxyType({})  # noqa: E731 - no version is to come
 
 
 @dataclass
@@ -63,14 +58,14 @@ class ShardState:
     swept_areas: int = 0
     rates: AreaRates = field(default_factory=AreaRates)  # not saved
     no_numbers: set[tuple[int, str]] = field(default_factory=set)  # detections of this batch and attributes, not saved
-    ahead: Ahead = NOBODY  # not saved
+    host: Host = UNKNOWING  # not saved
     declared_anew: bool = False  # whether this batch changed a stream that rows may be of, not saved
     clock_s: ClockS = NO_CLOCK  # guards searches; no answer that is given depends on it
     time: PushTime = field(init=False)  # of the push at work
 
-    def begin_push(self, ahead: Ahead) -> None:
+    def begin_push(self, host: Host) -> None:
         """Begin a push, and the time that it has."""
-        self.ahead, self.time = ahead, PushTime(self.clock_s, self.limits.max_push_s, self.limits.max_query_s)
+        self.host, self.time = host, PushTime(self.clock_s, self.limits.max_push_s, self.limits.max_query_s)
 
     def is_at_work(self, active: QueryInForce) -> bool:
         """Whether a query may give answers somewhere."""
@@ -78,7 +73,7 @@ class ShardState:
 
     def is_stopped(self, active: QueryInForce) -> bool:
         """Whether a version to come pauses a query, or removes it."""
-        return self.ahead().get(active.query.id, 0) > active.version
+        return self.host.stopped().get(active.query.id, 0) > active.version
 
     def buffered_by_stream(self) -> dict[str, int]:
         """Return how many rows are kept of each stream that is declared."""

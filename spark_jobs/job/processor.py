@@ -3,8 +3,10 @@
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, Protocol
 
 import msgspec
@@ -17,14 +19,15 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 from coincide import Stream
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.core.limits import Limits
-from spark_jobs.core.shard import NOBODY, Ahead
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.readings.sliding_queries import cheapest_by
 from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
+from spark_jobs.recovery.worker_deaths import WorkerDeaths
 from spark_jobs.saving.state_format import reading
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
@@ -73,19 +76,19 @@ class FusionCores:
 
     def create(self, shard: int) -> FusionCore:
         """Return the empty core of ``shard``."""
-        return FusionCore(self.streams, self.limits, shard, cheapest_by(self.costs), time.monotonic)
+        return FusionCore(self.streams, self.limits, shard, cheapest_by(self.costs), time.thread_time)
 
     def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> FusionCore:
         """Return the core of ``shard`` that ``header`` and ``slots`` were written from; StateError if they disagree."""
         choose = cheapest_by(self.costs)
-        return FusionCore.restore(self.streams, self.limits, shard, header, slots, choose, time.monotonic)
+        return FusionCore.restore(self.streams, self.limits, shard, header, slots, choose, time.thread_time)
 
 
 class Core(Protocol):
     """What the processor needs of `FusionCore`."""
 
-    def push(self, records: Sequence[InputRecord], ahead: Ahead = NOBODY) -> Output:
-        """Take one batch; queries that a version to come stops, which `ahead` knows, give no answers."""
+    def push(self, records: Sequence[InputRecord], host: Host = UNKNOWING) -> Output:
+        """Take one batch, with what the host knows."""
 
     def header(self) -> bytes:
         """Return the small part of the state."""
@@ -131,6 +134,7 @@ class LiveShard:
 # those two, as they were written.
 _cached_shards: dict[tuple[str, int], tuple[bytes, LiveShard]] = {}
 _cached_ahead: dict[str, ControlAhead] = {}
+_cached_deaths: dict[tuple[str, int], WorkerDeaths] = {}
 
 BATCHES_UNTIL_THAW = 2_000
 _batches = count(1)
@@ -180,7 +184,8 @@ class FusionProcessor(StatefulProcessor):
         """Push one batch, which comes in chunks of 10,000 rows in no order, part by part; leave what is too much."""
         spare_the_cores_collection()
         number = self._shard_of_key[key[0]]
-        shard, ahead = self._load(number), self._ahead()
+        shard = self._load(number)
+        host = self._host(number, shard.version)
         parts, answers = self._begin_parts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
         statuses: list[OutputRecord] = []
         waiting = [*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]
@@ -188,7 +193,7 @@ class FusionProcessor(StatefulProcessor):
         for part in parts.cut(waiting):
             if len(answers):
                 yield answers
-            output = shard.core.push(part, ahead.stopped if ahead else NOBODY)
+            output = shard.core.push(part, host)
             shard.pushed.took(part)
             self._save_slots(shard.core)
             self._save_health(output.health)
@@ -205,6 +210,15 @@ class FusionProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to close: Spark owns the state, and the core stays for the next batch."""
+
+    def _host(self, number: int, version: int) -> Host:
+        """Return what is known of the batch that follows this version of a shard."""
+        name = (self._checkpoint_id, number)
+        if name not in _cached_deaths:
+            _cached_deaths[name] = WorkerDeaths(Path(gettempdir(), f"coincide-{self._checkpoint_id}-{number}"))
+        deaths, ahead = _cached_deaths[name], self._ahead()
+        host = Host(fatal=deaths.begin(version), at_work=deaths.at_work)
+        return replace(host, stopped=ahead.stopped) if ahead else host
 
     def _ahead(self) -> ControlAhead | None:
         """Return what looks ahead in this process."""

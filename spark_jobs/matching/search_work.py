@@ -1,4 +1,4 @@
-"""What one search may cost: the candidates that its rows complete, and the time by the clock."""
+"""What one search may cost: the candidates that its rows complete, and its processor time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -115,7 +115,7 @@ class CandidateCount:
 
 @dataclass(frozen=True, eq=False)
 class GuardedWork(SearchWork):
-    """Bounds a search by its candidates and by the clock."""
+    """Bounds a search by its candidates and its time."""
 
     candidates: CandidateCount
     deadline: Callable[[], None]

@@ -51,7 +51,7 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class QueryWork(Struct):
-    """What a query has cost the process at work: seconds by the clock, and candidates. A restart begins anew."""
+    """What a query has cost the process at work: seconds of processor time, and candidates. A restart begins anew."""
 
     seconds: float = 0.0
     candidates: Count = 0

@@ -14,6 +14,7 @@ from deploy.local.machine import ROOT
 from services.alerting.queries import judgement
 from spark_jobs.core import area_rates
 from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.host import Host
 from spark_jobs.core.limits import Limits
 from spark_jobs.readings import window_records
 from spark_jobs.records.kafka_records import InputRecord
@@ -277,10 +278,10 @@ def test_a_suspended_query_can_be_removed_and_holds_no_detections() -> None:
 def test_what_a_newer_version_to_come_stops_gives_no_answers_before_it_and_others_do() -> None:
     core = started(put(0, query_json()), put(1, query_json(name="far")))
     rows = [*at("p1"), *at("s1", stream="s")]
-    output = core.push([frame(0, rows)], lambda: {"near": 2, "far": 1})
+    output = core.push([frame(0, rows)], Host(lambda: {"near": 2, "far": 1}))
     assert [match["query"] for match in matches(output)] == ["far"]
     assert status(output)["queries"]["near"]["paused"] is False
-    resumed = core.push([put(2, query_json(), 3), frame(1, at("p2"))], lambda: {"near": 2})
+    resumed = core.push([put(2, query_json(), 3), frame(1, at("p2"))], Host(lambda: {"near": 2}))
     assert {match["query"] for match in matches(resumed)} == {"near", "far"}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.host import Host
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import Output
 from tests.spark_jobs.inputs import STREAMS, Row, frame, put, query_json
@@ -128,6 +129,16 @@ def test_a_query_without_memory_is_suspended_and_the_others_go_on(monkeypatch: p
     assert {each["query"] for each in episodes(output)} == {"awake"}
 
 
+def test_a_query_at_which_workers_died_is_suspended_and_what_is_at_work_is_told() -> None:
+    core, told = FusionCore(STREAMS, Limits(), 0), list[str]()
+    core.push([put(0, ALIKE), put(1, AWAKE)])
+    host = Host(fatal={"wild"}, at_work=told.append)
+    output = core.push([frame(0, [*readings(3), Row("end", 9000, attributes=END)])], host)
+    assert suspended(output)[""]["limit"] == "memory"
+    assert {each["query"] for each in episodes(output)} == {"awake"}
+    assert told == ["awake", ""]
+
+
 def _no_memory(*_: object, **__: object) -> None:
     raise MemoryError
 
@@ -140,6 +151,6 @@ def test_a_query_at_work_is_left_once_a_person_has_removed_it() -> None:
     def ahead() -> dict[str, int]:
         return {"wild": 2} if next(looks) > 5 else {}
 
-    output = core.push([frame(0, [*readings(40), Row("end", 9000, attributes=END)])], ahead)
+    output = core.push([frame(0, [*readings(40), Row("end", 9000, attributes=END)])], Host(ahead))
     assert {each["query"] for each in episodes(output)} == {"awake"}
     assert suspended(output) == {}

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from spark_jobs.core.shard import NOBODY, Ahead
+from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.job import processor as processor_module
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead
@@ -48,8 +48,8 @@ class RecordingCore:
     recalled: list[dict[int, bytes]] = field(default_factory=list)
     tells: ClassVar[dict[int, KeptRecord]] = {}
 
-    def push(self, records: Sequence[InputRecord], ahead: Ahead = NOBODY) -> Output:
-        self.stopped.append(ahead())
+    def push(self, records: Sequence[InputRecord], host: Host = UNKNOWING) -> Output:
+        self.stopped.append(host.stopped())
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         self.new = [record.value or b"" for record in ordered]
         self.values += self.new
