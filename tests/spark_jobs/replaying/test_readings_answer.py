@@ -1,6 +1,7 @@
 """Complete runs of queries over readings: what the core says if nobody is late, wherever the archive is cut."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,17 @@ def test_what_cannot_be_told_is_a_sentence(archive: Archive) -> None:
         run_of(archive, LONGEST, min_threshold=0.5)
     with pytest.raises(RunError, match=r"more than 3 episodes \(max_matches\)"):
         run_of(archive, HOT, max_matches=3).execute()
+
+
+def test_windows_without_number_are_refused_before_they_are_made(archive: Archive) -> None:
+    """Three areas of 400 readings in 10,000 windows each, for every two groups: tens of millions of rows."""
+    window = {"time_s": 300, "slide_s": 0.033}
+    alike = {**COALESCE, "by": "attributes.region", "hold_s": 30, "window": window, "equivalence": {"quantised": 50}}
+    query = {"id": "alike", "coalesce": alike, "join": {"within": 100, "lasting_s": 0.1}}
+    tracemalloc.start(1)
+    try:
+        with pytest.raises(RunError, match=r"more than 1000 episodes \(max_matches\)"):
+            run_of(archive, query, max_matches=1_000).execute()
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
