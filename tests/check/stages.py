@@ -48,6 +48,7 @@ def night_stages() -> list[Stage]:
     """Return what `make check-all` does beyond: what takes long, what is random, and what needs the whole machine."""
     at_random = ("-m", "not jvm and not night", "--hypothesis-profile=random", *spread())
     killed = ("-m", "not night", "--only-group=kafka")
+    bare = [Stage("bare-machine", (("make", "bare-machine"),))] if os.geteuid() == 0 else []  # nobody else may
     return [
         kept("night", "-m", "night"),
         Stage("random-seeds", ((*PYTEST, *at_random),)),
@@ -56,4 +57,6 @@ def night_stages() -> list[Stage]:
         Stage("benchmarks", (("make", "bench", "QUICK=1"),)),
         Stage("drill", (("make", "drill"),)),
         Stage("chaos", (("make", "chaos", "SOAK=5m"),)),
+        Stage("fuzz", (("make", "fuzz", "FUZZ=10m"),)),
+        *bare,
     ]
