@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,6 +15,23 @@ from coincide.errors import CoincideError, HistogramError
 def is_number(value: object) -> bool:
     """Whether `value` is a real number of any sane size; neither True, NaN nor an infinity is one."""
     return not isinstance(value, bool) and isinstance(value, Real) and bool(value < 1e300 and not value <= -1e300)
+
+
+_digits = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII).fullmatch
+LONGEST_NUMBER = 400  # characters; a longer one is beyond float64, or has digits that nothing measures
+
+
+def written_number(text: str) -> int | float | None:
+    """Return the number that a text writes in decimal digits, whole ones exactly; None where it writes none.
+
+    Examples
+    --------
+    >>> written_number("41.5"), written_number("007"), written_number("41,5"), written_number("4_0")
+    (41.5, 7, None, None)
+    """
+    if len(text) > LONGEST_NUMBER or not _digits(text):
+        return None
+    return float(text) if any(each in text for each in ".eE") else int(text)
 
 
 def is_whole(value: object) -> bool:

@@ -91,7 +91,7 @@ def _sensors_of_files(request: ExplainRequest, query: Query) -> SeenSensors:
         parts = chain(*(reader.read(each, advance_of(stages, f"reading {each.path.name}")) for each in bad))
         sensors = seen_sensors(parts, query)
     report_bad_rows(bad, skip=True)
-    reader.tell_others()
+    reader.tell()
     return sensors
 
 

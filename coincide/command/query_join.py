@@ -140,7 +140,7 @@ def run_query_join(request: QueryJoinRequest) -> int:
         arrivals = Arrivals.all_of([readers[options[0]].nothing(), *parts])
         report_bad_rows(bad, skip=True)
         for reader in readers.values():
-            reader.tell_others()
+            reader.tell()
         return _write_tuples(request, PlayedRoles(query, arrivals), stages)
 
 

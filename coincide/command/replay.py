@@ -186,7 +186,7 @@ def _tell(
     if late:
         came = "1 detection came" if late == 1 else f"{late} detections came"
         note(f"{came} too late and left out: more than {request.max_delay_s:g} s (--max-delay) behind their area")
-    reader.tell_others()
+    reader.tell()
     suspended = {name: why for engine in engines for name, why in engine.engine.suspended.items()}
     for name, why in suspended.items():
         note(f"query {name} was suspended, and its answer ends there: {why}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from coincide.arrays.numbers import is_number
+from coincide.arrays.numbers import is_number, written_number
 from coincide.errors import QueryError
 from coincide.json_fields import given_fields, object_fields
 from coincide.queries import checks
@@ -54,10 +54,11 @@ class AttributeTest:
     among: tuple[Scalar, ...] = ()
 
     def holds(self, value: Any) -> bool:
-        """Whether a value passes; true and false are no numbers."""
+        """Whether a value passes; true and false are no numbers, and a text that writes a number counts as it."""
         if self.limits is not None:
-            return is_number(value) and bool(self.limits.hold(value))
-        return any(isinstance(value, bool) == isinstance(each, bool) and value == each for each in self.among)
+            number = written_number(value) if isinstance(value, str) else value
+            return is_number(number) and bool(self.limits.hold(number))
+        return any(_are_equal(value, each) for each in self.among)
 
     @classmethod
     def from_json(cls, path: str, obj: object) -> AttributeTest:
@@ -154,6 +155,16 @@ class Source:
     def admits_names(self, sensor: str, area: str) -> bool:
         """Whether the detections of a sensor may, as far as names go."""
         return fits_any(area, self.areas) and self.filter.admits_names(sensor, area)
+
+
+_TRUTHS = {"true": True, "false": False}
+
+
+def _are_equal(value: Any, wanted: Scalar) -> bool:
+    """Whether a value is the wanted one; a text counts as the number, or as the true or false, that it writes."""
+    if isinstance(value, str) and not isinstance(wanted, str):
+        value = _TRUTHS.get(value.lower(), written_number(value))
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 
 
 def stream_of(played: Any) -> Any:

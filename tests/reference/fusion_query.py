@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -228,7 +229,10 @@ def _says(value: object, test: Mapping[str, Any]) -> bool:
     kinds = {"above": float.__gt__, "at_least": float.__ge__, "below": float.__lt__, "at_most": float.__le__}
     if not kinds.keys() & test.keys():
         wanted = test["in"] if "in" in test else [test["is"]]
-        return json.dumps(value) in map(json.dumps, wanted)
+        meant = {json.dumps(value), value if isinstance(value, str) else ""}
+        return any(json.dumps(each) in meant for each in wanted)
+    with suppress(TypeError, ValueError):
+        value = float(value) if isinstance(value, str) else value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and all(kinds[kind](float(str(value)), float(limit)) for kind, limit in test.items())
 

@@ -41,8 +41,9 @@ runs that last so long are written. The query's window is left out: it cuts runs
 
 Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet); - is standard input,
 CSV or NDJSON. Times are RFC 3339 with their offset (1987-02-23T07:35:35Z) or numbers, which count microseconds since
-1970 unless --time-unit says otherwise. Values are numbers if the first one is, else texts. In NDJSON
-and Parquet attributes.celsius is the field celsius inside attributes.
+1970 unless --time-unit says otherwise. Values are numbers if the first one is, else texts. 007 and 12E3 are texts, as
+they rather name something, unless what you ask is about numbers. In NDJSON and Parquet attributes.celsius is the field
+celsius inside attributes.
 """
 
 EPILOG = """\

@@ -48,8 +48,9 @@ EPILOG = """\
 With --query any number of files is joined as a query document says, the JSON object of PUT /v1/queries/{id}: its roles,
 windows, thresholds, at_least, equal and filters. A file holds detections of the stream in its column stream, else of
 --stream, else of the only stream that the query names, else of the stream with the name of the file. Filters and equal
-read columns attributes.NAME; in NDJSON and Parquet also the field NAME inside attributes. The answer has these columns
-for each role, and the probability that the query has a threshold for. Its rows come in any order.
+read columns attributes.NAME; in NDJSON and Parquet also the field NAME inside attributes. What CSV holds there is text,
+so that equal tells 007 from 7; a filter of numbers takes a text as the number that it writes. The answer has these
+columns for each role, and the probability that the query has a threshold for. Its rows come in any order.
 
 If the files are long beside the windows, the command says how many matches chance alone would give.
 

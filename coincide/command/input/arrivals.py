@@ -82,6 +82,7 @@ class ArrivalReader:
         self.longest_s = max([longest_s, *(template.length_s for template in known)])
         self.others: Counter[str] = Counter()
         self._has_said_exact = False
+        self._kinds: dict[str, set[bool]] = {}  # of each attribute that is equal: whether values are texts
 
     def nothing(self) -> Arrivals:
         """Return no rows."""
@@ -105,8 +106,10 @@ class ArrivalReader:
         if not options.skip_bad:
             report_bad_rows([bad], skip=False)
 
-    def tell_others(self) -> None:
-        """Say how many detections were of streams that no query names, and of which."""
+    def tell(self) -> None:
+        """Say what somebody may not expect: streams that no query names, and values that can never be equal."""
+        for name in (name for name, kinds in self._kinds.items() if len(kinds) > 1):
+            note(f"{name} is a text in some rows and a number, true or false in others: those are never equal")
         if self.others:
             names = ", ".join(f"{name} ({count})" for name, count in self.others.most_common(SHOWN_STREAMS))
             many = "1 detection is" if self.others.total() == 1 else f"{self.others.total()} detections are"
@@ -165,7 +168,10 @@ class ArrivalReader:
         }
         rows |= {keyed: playing.are_in(keyed) for keyed in self._sources}
         equal = {keyed.equal for keyed in self._sources if keyed.equal is not None}
-        return Arrivals(chosen.templates, rows | {("equal", name): playing.keys(name) for name in equal})
+        keys = {name: playing.keys(name) for name in equal}
+        for name, column in keys.items():
+            self._kinds.setdefault(name, set()).update(key.startswith('"') for key in column.tolist() if key)
+        return Arrivals(chosen.templates, rows | {("equal", name): column for name, column in keys.items()})
 
 
 def merged(files: Sequence[Iterator[Arrivals]]) -> Iterator[Arrivals]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import FloatArray
+from coincide.arrays.numbers import written_number
 from coincide.command.faults import CommandError, RowFaults, ValueRefused
 from coincide.command.input.chunks import Chunk, Column, first_filled, is_text, listed, typed
 
@@ -83,7 +84,8 @@ def _numbers_one_by_one(values: list[Any], column: str, faults: RowFaults) -> Fl
         if value is None or value == "":
             continue
         with suppress(ValueError, OverflowError):
-            floats[position] = float(value) if isinstance(value, str | int | float) else np.nan
+            number = written_number(value) if isinstance(value, str) else value
+            floats[position] = float(number) if isinstance(number, int | float) else np.nan
         if np.isnan(floats[position]) or isinstance(value, bool):
             faults.add(position, ValueRefused(column, value, "a number"))
     return floats

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
@@ -99,30 +98,20 @@ class EventReader:
             raise CommandError(f"{self._path}: {error}") from None
         there = [name for name in self._labels if name in chunk.columns]
         labels = {name: read_labels(chunk.columns[name], name, faults) for name in there}
-        is_csv = bool(self._attributes) and format_of(self._path) == "csv"
-        attributes = {name: _values(chunk, name, is_csv=is_csv) for name in self._attributes}
+        attributes = {name: self._values(chunk, name) for name in self._attributes}
         rows = FileEvents(self._path, chunk.row, chunk.place, time_us, received_us, own, labels, attributes)
         return without_faulty(rows, faults, bad)
+
+    def _values(self, chunk: Chunk, name: str) -> list[Any]:
+        """Return the values of an attribute as the file has them: in CSV all are texts, and an empty one is none."""
+        values = listed(chunk.column(name))
+        return [value or None for value in values] if format_of(self._path) == "csv" else values
 
     def _received_at_us(self, chunk: Chunk, faults: RowFaults) -> Int64Array:
         name = next((name for name in RECEIVED_COLUMNS if name in self.wanted and name in chunk.columns), "")
         values, rows = chunk.columns.get(name), len(chunk.row)
         times_us, given = read_optional_instants_us(values, name, rows, faults, **self._form)
         return np.where(given, times_us, UNKNOWN_US)
-
-
-def _values(chunk: Chunk, name: str, *, is_csv: bool) -> list[Any]:
-    """Return the values of an attribute; in CSV what looks like a number is one."""
-    values = listed(chunk.column(name))
-    return [_number_or_text(cell) for cell in values] if is_csv else values
-
-
-def _number_or_text(cell: str | None) -> float | str | None:
-    try:
-        number = float(cell or "nan")
-    except ValueError:
-        return cell
-    return number if math.isfinite(number) else cell or None
 
 
 def read_events(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray
 from coincide.command.faults import RowFaults, ValueRefused
-from coincide.command.input.chunks import Column, first_filled, is_text, typed
+from coincide.command.input.chunks import Column, first_filled, is_text, listed, typed
 from coincide.command.input.file_columns import read_labels, read_numbers
 
 _AS_PRINTED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_decimal)
@@ -42,6 +44,9 @@ class ValueColumn:
             self._hint = ", as the first value is (--text takes all as texts)" * self._is_number
 
     def _numbers(self, values: Column, faults: RowFaults) -> pa.Array:
+        if self._hint:
+            for position in _identifiers(values):
+                faults.add(position, f"{ValueRefused(self.name, listed(values)[position], 'a number')}{self._hint}")
         whole = _whole_numbers(values)
         if whole is not None:
             return whole
@@ -64,13 +69,26 @@ class ValueColumn:
         return texts.cast(pa.large_string())
 
 
+_PLAIN_NUMBER = r"^[+-]?(?:(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]\d+)?|(?i:nan|inf|infinity))$"
+
+
 def _reads_as_number(value: Any) -> bool:
-    try:
-        with suppress(OverflowError):
-            float(value)
-    except (TypeError, ValueError):
-        return False
-    return not isinstance(value, bool)
+    """Whether a first value says that its column is of numbers: 007 and 12E3 are rather the names of something."""
+    if isinstance(value, str):
+        return bool(re.search(_PLAIN_NUMBER, value, re.ASCII))
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _identifiers(values: Column) -> list[int]:
+    """Return the positions of texts with digits that are no plain numbers, in a column of numbers."""
+    array = typed(values)
+    if array is not None and is_text(array.type):
+        odd = pc.invert(pc.match_substring_regex(array, _PLAIN_NUMBER)).fill_null(False)
+        return [int(at) for at in np.flatnonzero(odd.to_numpy(zero_copy_only=False))]
+    if array is not None:
+        return []
+    texts = ((at, value) for at, value in enumerate(listed(values)) if isinstance(value, str))
+    return [at for at, value in texts if not re.search(_PLAIN_NUMBER, value, re.ASCII)]
 
 
 def _whole_numbers(values: Column) -> pa.Array | None:

@@ -103,10 +103,12 @@ def test_globs_are_those_of_a_shell_without_brackets(name: str, pattern: str) ->
     ("db", "kind", "admitted"),
     [
         *((100.5, "shot", True), (140, 7.0, True), (100, "shot", False), (141, "shot", False), (True, "shot", False)),
-        *(("120", "shot", False), (None, "shot", False), (120, "7", False), (120, 1, False), (120, None, False)),
+        *(("120", "shot", True), (None, "shot", False), (120, "7", True), (120, 1, False), (120, None, False)),
+        *(("112,5", "shot", False), ("1_20", "shot", False), ("1e999", "shot", False), ("9" * 500, "shot", False)),
+        *((120, "true", True), (120, "1", False), (120, "007", True), (120, "7.5", False), (120, ["shot"], False)),
     ],
 )
-def test_attributes_are_compared_by_kind_and_value(db: object, kind: object, admitted: bool) -> None:
+def test_a_text_counts_as_the_number_that_it_writes(db: object, kind: object, admitted: bool) -> None:
     loud, said = RoleFilter.from_json("from.m", LOUD), {"attributes.db": db, "attributes.kind": kind}
     assert loud.admits("mic-1", "harbour", said.get) == admitted
     assert not loud.admits("mic-1", "harbour-2", said.get)
