@@ -25,6 +25,7 @@ from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.own_uncertainty import MOST_SPREADS
 from coincide.command.input.played_roles import keyed_sources_of
+from coincide.command.input.repeats import Repeats
 from coincide.command.query_files import read_queries
 from coincide.queries import Query
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, chosen_threshold, sentences_of
@@ -89,8 +90,10 @@ def _sensors_of_files(request: ExplainRequest, query: Query) -> SeenSensors:
     bad = [bad_rows_of(path) for path in request.inputs]
     with shown_stages(request.out) as stages:
         parts = chain(*(reader.read(each, advance_of(stages, f"reading {each.path.name}")) for each in bad))
-        sensors = seen_sensors(parts, query)
+        repeats = Repeats()
+        sensors = seen_sensors((part.first(repeats) for part in parts), query)
     report_bad_rows(bad, skip=True)
+    repeats.tell()
     reader.tell()
     return sensors
 

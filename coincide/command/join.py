@@ -25,6 +25,7 @@ from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.named_templates import NamedTemplates, load_templates, parse_template
 from coincide.command.input.own_uncertainty import is_rounded
 from coincide.command.input.played_roles import stream_otherwise
+from coincide.command.input.repeats import Repeats
 from coincide.command.reach_note import note_out_of_reach, noted_if_empty
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs
@@ -100,7 +101,9 @@ def read_side(
     default = parse_template(file.uncertainty, named) if file.uncertainty else None
     advance = advance_of(stages, f"reading {file.path.name}")
     form: TimeForm = {"assume_utc": request.assume_utc, "unit": request.unit}
-    events = read_events(file.path, file.time_column, bad, advance, **form)
+    events, repeats = read_events(file.path, file.time_column, bad, advance, **form), Repeats()
+    events = events.where(repeats.first(events.identity, events.detected_at_us))
+    repeats.tell()
     if has_no_uncertainty(events, named, default):
         note(f"{file.path}: nothing says how uncertain its times are; they are taken as exact")
         default = Histogram.point()

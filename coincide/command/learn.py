@@ -20,6 +20,7 @@ from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
+from coincide.command.input.repeats import Repeats, of_streams
 from coincide.constraints.window import Window
 from coincide.learning import (
     Calibration,
@@ -135,12 +136,16 @@ def _write(request: LearnRequest, calibrations: Sequence[Calibration], area_of: 
 
 
 def _read_logs(request: LearnRequest, stages: Stages | None) -> Log:
-    parts = [_read_log(path, request, stages) for path in request.logs]
+    repeats = Repeats()
+    parts = [_read_log(path, request, repeats, stages) for path in request.logs]
+    repeats.tell()
     return Log(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Log)))
 
 
-def _read_log(path: Path, request: LearnRequest, stages: Stages | None) -> Log:
+def _read_log(path: Path, request: LearnRequest, repeats: Repeats, stages: Stages | None) -> Log:
     events = _read(path, request.reading.time_column, request, ["model"], stages)
+    stream = PlayingEvents(events, stream_otherwise(events, request.reading.stream, [])).stream
+    events = events.where(repeats.first(of_streams(events.identity, stream), events.detected_at_us))
     playing = PlayingEvents(events, stream_otherwise(events, request.reading.stream, []))
     sensor, area = playing.label("sensor"), playing.label("area")
     if not len(events):

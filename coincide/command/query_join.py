@@ -23,6 +23,7 @@ from coincide.command.input.chunks import Advance
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import MOST_SPREADS
 from coincide.command.input.played_roles import KeyedSource, keyed_sources_of
+from coincide.command.input.repeats import Repeats
 from coincide.command.query_files import read_queries
 from coincide.command.reach_note import noted_if_empty
 from coincide.command.replay import DIGITS, thresholded
@@ -137,8 +138,10 @@ def run_query_join(request: QueryJoinRequest) -> int:
             for rows, each in zip(bad, options, strict=True)
             for part in readers[each].read(rows, advance_of(stages, f"reading {rows.path.name}"))
         ]
-        arrivals = Arrivals.all_of([readers[options[0]].nothing(), *parts])
+        repeats = Repeats()
+        arrivals = Arrivals.all_of([readers[options[0]].nothing(), *parts]).first(repeats)
         report_bad_rows(bad, skip=True)
+        repeats.tell()
         for reader in readers.values():
             reader.tell()
         return _write_tuples(request, PlayedRoles(query, arrivals), stages)

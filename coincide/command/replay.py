@@ -29,6 +29,7 @@ from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals, merged
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.played_roles import keyed_sources_of
+from coincide.command.input.repeats import Repeats
 from coincide.command.query_files import read_queries
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
@@ -39,6 +40,7 @@ from coincide.stream import Stream
 
 DIGITS = 6  # of a probability, as coincide join has them
 ROWS_AT_ONCE = 16_384
+MOST_REMEMBERED = 1_000_000  # detections, by which a repeat is known: a log that grows may never end
 
 
 class QueryEngine:
@@ -119,12 +121,12 @@ def run_replay(request: ReplayRequest) -> int:
     reader = ArrivalReader(request.reading, queries, request.longest_s)
     engines = _engines(request, queries, reader.longest_s)
     bad = [bad_rows_of(path) for path in paths]
-    rows = 0
+    rows, repeats = 0, Repeats(MOST_REMEMBERED)
     with shown_stages(request.out) as stages, opened_sink(request.out) as sink:
         files = [reader.read(each, advance_of(stages, f"replaying {each.path.name}")) for each in bad]
         for arrivals in merged(files):
             for first in range(0, len(arrivals), ROWS_AT_ONCE):
-                batch = arrivals.take(slice(first, first + ROWS_AT_ONCE))
+                batch = arrivals.take(slice(first, first + ROWS_AT_ONCE)).first(repeats)
                 detections = _detections(batch, rows, shows_file=len(paths) > 1)
                 rows += len(batch)
                 for engine in engines:
@@ -132,6 +134,7 @@ def run_replay(request: ReplayRequest) -> int:
                         sink.write(bytes_of(lines))
             sink.flush()
     report_bad_rows(bad, skip=True)
+    repeats.tell()
     _tell(request, queries, reader, engines)
     return rows
 

@@ -21,6 +21,7 @@ from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
 from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.played_roles import PlayingEvents, attributes_of, keyed_sources_of, stream_otherwise
+from coincide.command.input.repeats import Repeats, of_streams
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
 
@@ -34,9 +35,9 @@ class Arrivals:
     """Detections in columns, n of them.
 
     `rows` has arrays of shape (n,): anchor_us, which `template`, a position in `templates`, is relative to;
-    detected_at_us and received_at_us; file, row, stream, id, area and sensor, empty where there is none. Under a
-    KeyedSource it has whether each row is of it, and under ("equal", name) the row's key. A row of which nobody tells
-    when it was received counts as received when it was detected.
+    detected_at_us and received_at_us; identity, as `repeats` has it; file, row, stream, id, area and sensor, empty
+    where there is none. Under a KeyedSource it has whether each row is of it, and under ("equal", name) the row's key.
+    A row of which nobody tells when it was received counts as received when it was detected.
     """
 
     templates: Sequence[Histogram]
@@ -48,6 +49,11 @@ class Arrivals:
     def take(self, at: npt.NDArray[Any] | slice) -> Arrivals:
         """Return the given rows."""
         return Arrivals(self.templates, {name: column[at] for name, column in self.rows.items()})
+
+    def first(self, repeats: Repeats) -> Arrivals:
+        """Return the rows that do not come again."""
+        is_first = repeats.first(self.rows["identity"], self.rows["detected_at_us"])
+        return self if is_first.all() else self.take(is_first)
 
     @classmethod
     def all_of(cls, parts: Sequence[Arrivals]) -> Arrivals:
@@ -94,7 +100,7 @@ class ArrivalReader:
         path, options = bad.path, self._options
         form: TimeForm = {"assume_utc": options.assume_utc, "unit": options.unit}
         reader = EventReader(path, options.time_column, self._attributes, **form)
-        for chunk in read_chunks(path, reader.wanted, bad, advance):
+        for chunk in read_chunks(path, reader.wanted, bad, advance, with_content=True):
             events = reader.events(chunk, bad)
             if not options.has_streams:
                 events.labels.pop("stream", None)
@@ -137,7 +143,7 @@ class ArrivalReader:
         bad.add_faults(faults, events.place)
         usable = faults.sound(len(events))
         self.others.update(stream[usable & ~known].tolist())
-        return events if bool((usable & known).all()) else events.take(usable & known)
+        return events.where(usable & known)
 
     def _exactly(self, events: FileEvents) -> Histogram | None:
         """Return what events without an uncertainty have where the user says nothing about any: exact times."""
@@ -161,6 +167,7 @@ class ArrivalReader:
             "template": chosen.index,
             "detected_at_us": events.detected_at_us,
             "received_at_us": np.where(received_us == UNKNOWN_US, events.detected_at_us, received_us),
+            "identity": of_streams(events.identity, playing.stream),
             "row": events.row,
             "file": np.full(len(events), str(events.path), dtype=object),
             **{name: playing.label(name) for name in ("id", "area", "sensor")},

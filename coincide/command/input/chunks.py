@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -23,6 +23,10 @@ Column: TypeAlias = "pa.Array | list[Any]"
 """Values of one column: typed (Parquet), all text (CSV) or whatever JSON holds (NDJSON); None where there is none."""
 
 
+Content = Callable[[Sequence[str]], Sequence[Hashable]]
+"""Returns all that each row says, but for the columns of these names."""
+
+
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """Consecutive rows of a file, n of them."""
@@ -31,6 +35,7 @@ class Chunk:
     row: Int64Array  # (n,): number of each row; the first of the file is 1
     place: Int64Array  # (n,): where a person finds each row: its line, or in Parquet its row
     names: Sequence[str]  # all columns that the file has
+    content: Content
 
     def column(self, name: str) -> Column:
         """Return the values of a column; all empty if the file has none of that name."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO, StringIO
 from itertools import chain, islice
 from pathlib import Path
@@ -112,8 +113,19 @@ def rows_one_by_one(
         kept = [part[position] for position in sound.tolist()]
         # the reader has dropped blanks before the cells, so those after go as well
         columns: dict[str, Column] = {name: [cells[at].rstrip() for cells in kept] for name, at in header.at.items()}
-        yield Chunk(columns, rows[sound], lines[sound], header.names)
+        yield Chunk(columns, rows[sound], lines[sound], header.names, partial(_cells_without, header, kept))
         first_row, first_line = int(rows[-1]) + 1, before + reader.line_num
+
+
+def _cells_without(header: CsvHeader, rows: Sequence[Sequence[str]], without: Sequence[str]) -> list[Hashable]:
+    kept = [at for at, name in enumerate(header.names) if name not in without]
+    return [tuple(cells[at].rstrip() for at in kept) for cells in rows]
+
+
+def _content_of_lines(header: CsvHeader, block: str, without: Sequence[str]) -> list[Hashable]:
+    """Return what lines that `plain_columns` has read say."""
+    reader = csv.reader(StringIO(block, newline=""), delimiter=header.delimiter, skipinitialspace=True)
+    return _cells_without(header, list(reader), without)
 
 
 def _next_rows(path: Path, reader: Any, first_line: int) -> list[list[str]]:
@@ -158,7 +170,8 @@ def csv_chunks(
     with opened_text(path) as (text, share_read):
         header = CsvHeader.of(path, text.readline(), wanted)
         none = np.empty(0, np.int64)
-        yield Chunk({name: [] for name in header.at}, none, none, header.names)  # the columns, if there are no rows
+        # the columns, if there are no rows
+        yield Chunk({name: [] for name in header.at}, none, none, header.names, lambda _: [])
         row, line = 1, 2
         while block := text.read(characters) + text.readline():
             columns = plain_columns(block, header)
@@ -168,6 +181,7 @@ def csv_chunks(
                     advance(share_read())
                 return
             count = block.count("\n") + (not block.endswith("\n"))
-            yield Chunk(columns, np.arange(row, row + count), np.arange(line, line + count), header.names)
+            content = partial(_content_of_lines, header, block)
+            yield Chunk(columns, np.arange(row, row + count), np.arange(line, line + count), header.names, content)
             row, line = row + count, line + count
             advance(share_read())

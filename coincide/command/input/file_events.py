@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.instants import LATEST_TIME_US, TimeUnit
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import BadRows, CommandError, RowFaults
 from coincide.command.input.chunks import Advance, Chunk, listed
 from coincide.command.input.file_columns import (
@@ -26,6 +26,7 @@ from coincide.command.input.file_columns import (
 from coincide.command.input.file_times import TimeForm, read_instants_us, read_optional_instants_us
 from coincide.command.input.formats import format_of, read_chunks
 from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_uncertainty
+from coincide.command.input.repeats import RECEIVED_COLUMNS, identities
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class FileEvents:
     place: Int64Array  # (n,): where a person finds it
     detected_at_us: Int64Array  # (n,)
     received_at_us: Int64Array  # (n,): `UNKNOWN_US` where the file does not tell
+    identity: Int64Array  # (n,): what each is known by, see `repeats`
     own: OwnUncertainty
     labels: dict[str, pa.Array]  # those that the file has: int64 or large_string, null where empty
     attributes: dict[str, list[Any]]  # of those asked for, as the file has them
@@ -44,18 +46,18 @@ class FileEvents:
     def __len__(self) -> int:
         return len(self.row)
 
-    def take(self, rows: np.ndarray[Any, Any]) -> FileEvents:
+    def where(self, rows: BoolArray) -> FileEvents:
         """Return the events of a mask."""
+        if rows.all():
+            return self
         labels = {name: column.filter(pa.array(rows)) for name, column in self.labels.items()}
         attributes = {name: list(compress(values, rows)) for name, values in self.attributes.items()}
-        row, place, time_us, received_us = (
-            each[rows] for each in (self.row, self.place, self.detected_at_us, self.received_at_us)
-        )
-        return FileEvents(self.path, row, place, time_us, received_us, self.own.take(rows), labels, attributes)
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return FileEvents(self.path, own=self.own.take(rows), labels=labels, attributes=attributes, **columns)
 
 
+COLUMNS = ("row", "place", "detected_at_us", "received_at_us", "identity")
 UNKNOWN_US = LATEST_TIME_US
-RECEIVED_COLUMNS = ("received_at", "received_at_us")
 
 
 class EventReader:
@@ -99,7 +101,8 @@ class EventReader:
         there = [name for name in self._labels if name in chunk.columns]
         labels = {name: read_labels(chunk.columns[name], name, faults) for name in there}
         attributes = {name: self._values(chunk, name) for name in self._attributes}
-        rows = FileEvents(self._path, chunk.row, chunk.place, time_us, received_us, own, labels, attributes)
+        known_by = identities(chunk, labels)
+        rows = FileEvents(self._path, chunk.row, chunk.place, time_us, received_us, known_by, own, labels, attributes)
         return without_faulty(rows, faults, bad)
 
     def _values(self, chunk: Chunk, name: str) -> list[Any]:
@@ -126,7 +129,7 @@ def read_events(
 ) -> FileEvents:
     """Read the events of `path`, as an `EventReader` does."""
     reader = EventReader(path, time_column, attributes, assume_utc=assume_utc, unit=unit)
-    parts = [reader.events(chunk, bad) for chunk in read_chunks(path, reader.wanted, bad, advance)]
+    parts = [reader.events(chunk, bad) for chunk in read_chunks(path, reader.wanted, bad, advance, with_content=True)]
     return _joined_events(parts) if parts else no_events(path, attributes or ())
 
 
@@ -134,25 +137,22 @@ def no_events(path: Path, attributes: Sequence[str]) -> FileEvents:
     """Return no events of a file."""
     none = np.empty(0, np.int64)
     own = OwnUncertainty(np.empty(0), none, none)
-    return FileEvents(path, none, none, none, none, own, {}, {name: [] for name in attributes})
+    return FileEvents(path, none, none, none, none, none, own, {}, {name: [] for name in attributes})
 
 
 def without_faulty(events: FileEvents, faults: RowFaults, bad: BadRows) -> FileEvents:
     """Return the events that have no fault; count the others as bad rows."""
     bad.add_faults(faults, events.place)
-    return events.take(faults.sound(len(events))) if faults else events
+    return events.where(faults.sound(len(events)))
 
 
 def _joined_events(parts: list[FileEvents]) -> FileEvents:
     """Join the parts of a file; a column of labels that is empty throughout counts as not there."""
-    row, place, time_us, received_us = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("row", "place", "detected_at_us", "received_at_us")
-    )
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
     fields = ("sigma_s", "earliest_us", "length_us")
     own = OwnUncertainty(*(np.concatenate([getattr(part.own, field) for part in parts]) for field in fields))
     names = dict.fromkeys(name for part in parts for name in part.labels)
     every = {name: joined_labels([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
     labels = {name: column for name, column in every.items() if column.null_count < max(len(column), 1)}
     attributes = {name: list(chain(*(part.attributes[name] for part in parts))) for name in parts[0].attributes}
-    return FileEvents(parts[0].path, row, place, time_us, received_us, own, labels, attributes)
+    return FileEvents(parts[0].path, own=own, labels=labels, attributes=attributes, **columns)

@@ -56,14 +56,16 @@ def bad_rows_of(path: Path) -> BadRows:
     return BadRows(path, "row" if format_of(path) == "parquet" else "line")
 
 
-def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
-    """Yield the rows of `path`."""
+def read_chunks(
+    path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance, *, with_content: bool = False
+) -> Iterator[Chunk]:
+    """Yield the rows of `path`; with their content, if it is Parquet without ids, all columns are read."""
     form = format_of(path)
     try:
         if path == STDIN and form == "ndjson":
             yield from arriving_chunks(path, wanted, bad)
         elif form == "parquet":
-            yield from parquet_chunks(path, wanted, advance)
+            yield from parquet_chunks(path, wanted, advance, with_content=with_content)
         else:
             yield from (csv_chunks if form == "csv" else ndjson_chunks)(path, wanted, bad, advance)
     except EOFError:
@@ -77,19 +79,23 @@ def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advanc
 ROWS = 262_144
 
 
-def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
+def parquet_chunks(
+    path: Path, wanted: Sequence[str], advance: Advance, *, with_content: bool = False
+) -> Iterator[Chunk]:
     """Yield the wanted columns of `path`; ``attributes.celsius`` is a field of a column of structures."""
     try:
         with path.open("rb") as raw:
             if not raw.seekable():
                 raise CommandError(f"{path}: Parquet cannot be read from a pipe")
             with pq.ParquetFile(raw) as file:
-                yield from _chunks(path, file, wanted, advance)
+                yield from _chunks(path, file, wanted, advance, with_content)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CommandError(f"{path}: {error}") from None
 
 
-def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
+def _chunks(
+    path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Advance, with_content: bool
+) -> Iterator[Chunk]:
     schema, names = file.schema_arrow, file.schema_arrow.names
     for name in wanted:
         if names.count(name) > 1:
@@ -97,7 +103,7 @@ def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Ad
     present = [name for name in wanted if name in names or _is_inside(schema, name)]
     total, first = max(file.metadata.num_rows, 1), 1
     yield _chunk(schema.empty_table(), present, first, names)
-    for batch in file.iter_batches(ROWS, columns=present):
+    for batch in file.iter_batches(ROWS, columns=None if with_content and "id" not in names else present):
         yield _chunk(pa.Table.from_batches([batch]), present, first, names)
         first += batch.num_rows
         advance((first - 1) / total)
@@ -106,7 +112,12 @@ def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Ad
 def _chunk(table: pa.Table, present: Sequence[str], first: int, names: Sequence[str]) -> Chunk:
     columns = {name: _column(table, name) for name in present}
     row = np.arange(first, first + table.num_rows, dtype=np.int64)
-    return Chunk(columns, row, row, names)
+
+    def content(without: Sequence[str]) -> list[str]:
+        kept = [name for name in table.column_names if name not in without]
+        return [repr(each) for each in table.select(kept).to_pylist()]
+
+    return Chunk(columns, row, row, names, content)
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

@@ -77,7 +77,12 @@ def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad:
         if name not in there and "." in name:
             inside = [_inside(each, name) for each in objects]
             columns |= {name: inside} if any(value is not None for value in inside) else {}
-    return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64), sorted(there))
+
+    def said_without(without: Sequence[str]) -> list[str]:
+        said = ({name: value for name, value in each.items() if name not in without} for each in objects)
+        return [json.dumps(each, sort_keys=True) for each in said]
+
+    return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64), sorted(there), said_without)
 
 
 def _inside(obj: dict[str, Any], path: str) -> Any:
