@@ -256,7 +256,7 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         "## Why a detection is refused",
         _reasons_table(),
         "The fusion job writes dead letters as well. `late` came too late to be compared. "
-        "`no_number` has a value that a query over readings cannot compare; the detection itself is accepted. "
+        "`no_number` has a value that is no number, where a query needs one; the detection itself is accepted. "
         "`expired_unread` is no detection: it counts what Kafka deleted before fusion had read it. "
         "Others say what somebody other than "
         "ingest wrote to the topics.",

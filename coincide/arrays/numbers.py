@@ -34,6 +34,12 @@ def written_number(text: str) -> int | float | None:
     return float(text) if any(each in text for each in ".eE") else int(text)
 
 
+def as_number(value: object) -> int | float | None:
+    """Return the number that a value is, or writes if it is a text; None where it is none, as true and false are."""
+    number = written_number(value) if isinstance(value, str) else value
+    return number if is_number(number) else None  # type: ignore[return-value]
+
+
 def is_whole(value: object) -> bool:
     """Whether `value` is an integer, Python's or numpy's; True is none."""
     return not isinstance(value, bool) and isinstance(value, Integral)

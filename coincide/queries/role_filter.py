@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from coincide.arrays.numbers import is_number, written_number
+from coincide.arrays.numbers import as_number, is_number, written_number
 from coincide.errors import QueryError
 from coincide.json_fields import given_fields, object_fields
 from coincide.queries import checks
@@ -56,9 +56,13 @@ class AttributeTest:
     def holds(self, value: Any) -> bool:
         """Whether a value passes; true and false are no numbers, and a text that writes a number counts as it."""
         if self.limits is not None:
-            number = written_number(value) if isinstance(value, str) else value
-            return is_number(number) and bool(self.limits.hold(number))
+            number = as_number(value)
+            return number is not None and bool(self.limits.hold(number))
         return any(_are_equal(value, each) for each in self.among)
+
+    def cannot_tell(self, value: Any) -> bool:
+        """Whether a value is given and is no number, where the test has limits: nobody knows on which side it lies."""
+        return self.limits is not None and value is not None and as_number(value) is None
 
     @classmethod
     def from_json(cls, path: str, obj: object) -> AttributeTest:
@@ -116,6 +120,10 @@ class RoleFilter:
     def admits_attributes(self, read: ReadAttribute) -> bool:
         """Whether a detection may, as far as attributes go."""
         return all(test.holds(read(name)) for name, test in self.where)
+
+    def no_numbers(self, read: ReadAttribute) -> list[str]:
+        """Return the attributes of a detection that are given and no numbers, though they should lie within limits."""
+        return [name for name, test in self.where if test.cannot_tell(read(name))]
 
     @classmethod
     def from_json(cls, path: str, obj: object) -> RoleFilter:

@@ -58,7 +58,7 @@ def window_answers(state: ShardState, new: EventColumns, before: OnTime) -> list
     `new` rows were taken.
     """
     sliding = state.control.sliding
-    state.no_numbers = state.sliding.insert(new, state.table.columns, sliding.values())
+    state.no_numbers = state.finder.no_numbers | state.sliding.insert(new, state.table.columns, sliding.values())
     records: list[OutputRecord] = []
     for active in sliding.values():
         if state.is_at_work(active):

@@ -29,7 +29,7 @@ TOTALS = {
     "duplicates": "Detections seen before with the same content.",
     "conflicts": "Detections whose id was seen before with other content.",
     "malformed": "Frames and detections that cannot be used.",
-    "no_number": "Values of accepted detections that are no number, where a query over readings needs one.",
+    "no_number": "Values of accepted detections that are no number, where a query needs one.",
     "evicted": "Detections evicted because the buffer was full.",
 }
 

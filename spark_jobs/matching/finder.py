@@ -45,6 +45,11 @@ class Finder:
         """Buffer the new rows of a batch for the queries in force; a new grouping begins with them."""
         self._buffers.insert(rows, [active.query for active in queries])
 
+    @property
+    def no_numbers(self) -> set[tuple[int, str]]:
+        """The rows of the last batch, by number, and their attributes that are no numbers where a filter needs one."""
+        return self._buffers.no_numbers
+
     def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Buffer exactly the given rows."""
         self._buffers.clear()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +64,7 @@ class RowBuffers:
         self._buffers: dict[Place, Buffer] = {}
         self.templates: dict[Place, TemplateRegistry] = {}
         self.new: dict[Place, Events] = {}  # the rows of the last insert
+        self.no_numbers: set[tuple[int, str]] = set()  # rows of the last insert by number, and attributes with limits
         self._inserted = 0
 
     def insert(self, rows: EventColumns, queries: Iterable[Query]) -> None:
@@ -71,6 +73,7 @@ class RowBuffers:
         self._groups = {place.equal: self._groups_by(place.equal) for place in places if place.equal is not None}
         self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
         self.templates = dict.fromkeys(places, self._registry)
+        self.no_numbers = set()
         self.new = {place: self._events(place, rows) for place in places}
         self._inserted = len(rows)
         for place, buffer in self._buffers.items():
@@ -128,8 +131,17 @@ class RowBuffers:
         at = at[np.array(of_sensor, np.bool_)[nth]]
         if not source.filter.where:
             return at
-        return at[np.array([self._says_so(source, rows.attributes[row]) for row in at.tolist()], np.bool_)]
+        seqs = rows.seq[at].tolist()
+        says_so = [self._says_so(source, seq, rows.attributes[row]) for seq, row in zip(seqs, at.tolist(), strict=True)]
+        return at[np.array(says_so, np.bool_)]
 
-    def _says_so(self, source: Source, attributes: bytes) -> bool:
+    def _says_so(self, source: Source, seq: int, attributes: bytes) -> bool:
         by_name = attributes_of(attributes)
-        return source.filter.admits_attributes(lambda name: attribute(by_name, name))
+
+        def read(name: str) -> Any:
+            return attribute(by_name, name)
+
+        if source.filter.admits_attributes(read):
+            return True
+        self.no_numbers.update((seq, name) for name in source.filter.no_numbers(read))
+        return False

@@ -1,4 +1,4 @@
-"""Letters about detections whose value is no number, where a query over readings needs one."""
+"""Letters about detections whose value is no number, where a query needs one."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def no_number_letters(state: ShardState, new: EventColumns) -> Iterator[Refusal]
         state.totals.no_number += 1
         row = seq - begin
         written = attributes_of(new.attributes[row]).get(name.removeprefix("attributes."), NULL)
-        detail = f"{name} is {shown(written)}: a query over readings needs a number"
+        detail = f"{name} is {shown(written)}: a query needs a number"
         sensor, stream = state.areas.sensor_of(new.sensor[row]).name, state.streams.names[new.stream[row]]
         stamp = Stamp(sensor=sensor, stream=stream, template=state.templates.histogram(new.template[row]).id)
         shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), Raw(new.attributes[row])

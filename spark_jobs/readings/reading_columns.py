@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Raw
 
 from coincide.arrays.kinds import PositionArray
-from coincide.arrays.numbers import is_number
+from coincide.arrays.numbers import as_number
 from coincide.queries.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
 from spark_jobs.rows.areas import Areas
@@ -49,7 +49,8 @@ class ReadingColumns:
             sensor = areas.sensor_of(rows.sensor[row]).name
             content = attributes_of(rows.attributes[row])
             value = attribute(content, self._value)
-            if self._is_number and not is_number(value):
+            value = as_number(value) if self._is_number else value
+            if self._is_number and value is None:
                 no_number.append(row)
                 continue
             read = self._read(content, value, sensor)

@@ -18,7 +18,7 @@ class Totals(Struct):
     duplicates: int = 0
     conflicts: int = 0
     malformed: int = 0
-    no_number: int = 0  # values of accepted detections that a query over readings cannot use
+    no_number: int = 0  # values of accepted detections that are no number, where a query needs one
     evicted: int = 0
     matches: int = 0
     episodes: int = 0

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.command.arguments.options import ReadOptions
-from coincide.command.faults import BadRows, RowFaults, note, report_bad_rows
+from coincide.command.faults import BadRows, RowFaults, note, report_bad_rows, shown
 from coincide.command.input.chosen_templates import Assignment, assign_templates
 from coincide.command.input.chunks import Advance
 from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEvents, no_events, without_faulty
@@ -88,6 +88,8 @@ class ArrivalReader:
         self.longest_s = max([longest_s, *(template.length_s for template in known)])
         self.others: Counter[str] = Counter()
         self._has_said_exact = False
+        self._no_numbers: Counter[str] = Counter()  # rows by an attribute that should be within limits
+        self._first_no_number: dict[str, Any] = {}
         self._kinds: dict[str, set[bool]] = {}  # of each attribute that is equal: whether values are texts
 
     def nothing(self) -> Arrivals:
@@ -116,6 +118,9 @@ class ArrivalReader:
         """Say what somebody may not expect: streams that no query names, and values that can never be equal."""
         for name in (name for name, kinds in self._kinds.items() if len(kinds) > 1):
             note(f"{name} is a text in some rows and a number, true or false in others: those are never equal")
+        for name, count in self._no_numbers.items():
+            rows, first = "1 row" if count == 1 else f"{count} rows", shown(self._first_no_number[name])
+            note(f"{name} is no number in {rows}, which no filter with limits lets pass; the first is {first}")
         if self.others:
             names = ", ".join(f"{name} ({count})" for name, count in self.others.most_common(SHOWN_STREAMS))
             many = "1 detection is" if self.others.total() == 1 else f"{self.others.total()} detections are"
@@ -174,6 +179,9 @@ class ArrivalReader:
             "stream": playing.stream,
         }
         rows |= {keyed: playing.are_in(keyed) for keyed in self._sources}
+        for name, values in playing.no_numbers([keyed.source for keyed in self._sources]).items():
+            self._no_numbers[name] += len(values)
+            self._first_no_number.setdefault(name, values[0])
         equal = {keyed.equal for keyed in self._sources if keyed.equal is not None}
         keys = {name: playing.keys(name) for name in equal}
         for name, column in keys.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,16 @@ class PlayingEvents:
             for row in np.flatnonzero(mask).tolist():
                 mask[row] = source.filter.admits_attributes({name: each[row] for name, each in tested.items()}.get)
         return mask if keyed.equal is None else mask & (self.keys(keyed.equal) != "")
+
+    def no_numbers(self, sources: Iterable[Source]) -> dict[str, list[Any]]:
+        """Return, by attribute, the values that are no numbers where a source asks for limits; none by no name."""
+        found: dict[str, dict[int, Any]] = defaultdict(dict)
+        for source in sources:
+            of_stream = np.flatnonzero(self.stream == source.stream).tolist()
+            for name, test in source.filter.where:
+                values = self.events.attributes[name]
+                found[name] |= {row: values[row] for row in of_stream if test.cannot_tell(values[row])}
+        return {name: [*rows.values()] for name, rows in found.items() if rows}
 
     def keys(self, equal: str) -> TextArray:
         """Return texts that are equal where the values of an attribute are; empty where there is none."""

@@ -170,8 +170,8 @@ class ExplainedQuery:
             RoleFigures(
                 role,
                 source.stream,
-                len({each.sensor for each in self._known[source] if each.sensor is not None})
-                + sum(each.sensor is None for each in self._known[source]),
+                _how_many([each for each in self._sensors if each.stream == source.stream]),
+                _how_many(self._known[source]),
                 len({each.area for each in self._known[source]}),
                 tuple(name for name, _ in source.filter.where),
                 self._share_passing(source),
@@ -243,6 +243,12 @@ class ExplainedQuery:
         if not any(self._busiest_hz.values()) or not {*self._query.streams} <= {*streams}:
             return None
         return expected_work(self._query, self._busiest_hz, streams)
+
+
+def _how_many(sensors: Sequence[KnownSensor]) -> int:
+    """Return how many sensors there are: of one with several templates there are several; one without a name is one."""
+    nameless = sum(each.sensor is None for each in sensors)
+    return len({each.sensor for each in sensors if each.sensor is not None}) + nameless
 
 
 def _busiest_hz(sensors: Sequence[KnownSensor]) -> dict[str, float]:

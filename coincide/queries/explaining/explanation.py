@@ -13,11 +13,12 @@ class RoleFigures:
     """Who may play a role: sensors and areas, by stream and names, and as far as it is known by attributes.
 
     `conditions` names the attributes that the role's filter tests, and `passing` is the share of detections that pass;
-    None where that is not known.
+    None where that is not known. `reporting` counts all sensors of the stream, whatever the filter says.
     """
 
     role: str
     stream: str
+    reporting: int
     sensors: int
     areas: int
     conditions: tuple[str, ...]

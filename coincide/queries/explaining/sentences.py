@@ -69,9 +69,15 @@ def chosen_threshold(threshold: float | None, per_day: float, explanation: Expla
 
 def _role(role: RoleFigures) -> str:
     if role.sensors == 0:
-        return f"Role {role.role} takes detections of stream {role.stream}: no sensor that reports it is known."
+        none = "no sensor that reports it is known" if role.reporting == 0 else _none_pass(role)
+        return f"Role {role.role} takes detections of stream {role.stream}: {none}."
     who = f"{_count(role.sensors, 'sensor')} in {_count(role.areas, 'area')}"
     return f"Role {role.role} takes detections of stream {role.stream}: {who}.{_filtered(role)}"
+
+
+def _none_pass(role: RoleFigures) -> str:
+    who = f"{_count(role.reporting, 'sensor')} {'reports' if role.reporting == 1 else 'report'} it"
+    return f"{who}, but its filter on {_listed([*role.conditions] or ['names'], ', ')} lets no detection pass"
 
 
 def _filtered(role: RoleFigures) -> str:

@@ -100,3 +100,42 @@ def test_limits_take_every_way_to_write_a_number(tmp_path: Path, form: str) -> N
     options = ["--value", "tag", "--above", "50", "--equivalence", "any"]
     [answer] = coalesce(write(tmp_path / f"a.{form}", rows), *options, out=tmp_path / "out.ndjson")
     assert (answer["count"], answer["duration_s"]) == (2, 20)
+
+
+LOUD: dict[str, Any] = {"stream": "p", "where": {"attributes.tag": {"above": 2}}}
+LOUD_PAIR = {"id": "q", "from": {"a": LOUD, "b": LOUD}, "within": [{"window_s": 20, "threshold": 0.5}], "form": "path"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    ("tags", "matches", "said"),
+    [
+        (["3", "4.5", "1"], 1, ""),
+        (["3,5", "4", "high"], 0, "attributes.tag is no number in 2 rows, which no filter with limits lets pass; the "),
+    ],
+)
+def test_what_a_limit_cannot_judge_is_counted_and_told(
+    tmp_path: Path, form: str, tags: list[str], matches: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, _ = sides(tmp_path, form, tags, tags)
+    asked = [*saved(tmp_path, LOUD_PAIR)]
+    assert len(join(file, "--query", *asked, "--uncertainty", "point", out=tmp_path / "out.ndjson")) == matches
+    assert len(replay(asked, file, "--uncertainty", "point", out=tmp_path / "out.ndjson")) == matches
+    err = capsys.readouterr().err
+    assert err.count(said) == (2 if said else len(err) + 1)
+    assert "the first is '3,5'" in err or not said
+
+
+def test_explain_tells_a_filter_that_nothing_passes_from_sensors_that_are_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, _ = sides(tmp_path, "csv", ["1", "1,5"], ["1"])
+    quiet = {"stream": "p", "sensors": ["south-*"]}
+    [query] = saved(tmp_path, {**LOUD_PAIR, "from": {"a": LOUD, "b": quiet, "c": "nowhere"}})
+    assert main(["explain", str(query), str(file), "--stream", "p", "--uncertainty", "point"]) == 0
+    said = [line.partition("stream ")[2] for line in capsys.readouterr().out.splitlines()[:3]]
+    assert said == [
+        "p: 1 sensor reports it, but its filter on attributes.tag lets no detection pass.",
+        "p: 1 sensor reports it, but its filter on names lets no detection pass.",
+        "nowhere: no sensor that reports it is known.",
+    ]

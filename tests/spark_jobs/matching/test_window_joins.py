@@ -13,7 +13,7 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from tests.reference.call_counts import CallCounts
 from tests.spark_jobs.inputs import SN1987A, STREAMS, Row, frame, put, query_json, started
-from tests.spark_jobs.outputs import matches, pairs, status
+from tests.spark_jobs.outputs import letters, matches, pairs, status
 
 FOUR_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8), "neutrino": Stream("neutrino")}
 KAMIOKANDE, IMB, BAKSAN = SN1987A
@@ -274,3 +274,19 @@ def test_many_roles() -> None:
     assert [match["query"] for match in found] == ["many", "most", "most"]
     assert ids(found) == [of_all, of_all[1:], of_all]
     assert len(found[0]["edges"]) == 120
+
+
+def test_a_filter_takes_texts_that_write_numbers_and_tells_those_that_do_not() -> None:
+    loud = {"stream": "p", "where": {"attributes.db": {"above": 80}}}
+    fused = core({**query_json(streams=("p", "s")), "from": {"a": loud, "b": {**loud, "stream": "s"}}})
+    values: dict[str, Any] = {"p1": "91.5", "p2": 79, "p3": "91,5", "p4": [91], "p5": None, "p6": "79"}
+    heard = [Row(name, 1000, attributes=(("db", value),)) for name, value in values.items()]
+    output = fused.push(
+        [frame(0, [*heard, Row("s1", 1000, stream="s", sensor="south", attributes=(("db", "8.1e1"),))])]
+    )
+    assert pairs(output) == [("p1", "s1")]
+    assert [each["detail"] for each in letters(output)] == [
+        'attributes.db is "91,5": a query needs a number',
+        "attributes.db is [91]: a query needs a number",
+    ]
+    assert status(output)["totals"]["no_number"] == 2

@@ -233,10 +233,15 @@ class TestNoNumber:
         assert [(each["reason"], each["sensor"], each["stream"]) for each in refused] == [
             ("no_number", "attic", "temperature")
         ] * 6
-        assert refused[0]["detail"] == 'attributes.celsius is "hot": a query over readings needs a number'
+        assert refused[0]["detail"] == 'attributes.celsius is "hot": a query needs a number'
         assert json.loads(json.dumps(refused[-1]["record"]))["id"] == "bare"
         totals = status(output)["totals"]
         assert (totals["no_number"], totals["accepted"], totals["malformed"]) == (6, 13, 0)
+
+    def test_a_text_that_writes_a_number_is_a_reading(self) -> None:
+        fused = core(hot())
+        output = fused.push([frame(0, [reading(at_s, "45.0") for at_s in range(0, 70, 10)])])
+        assert (len(episodes(output)), letters(output)) == (1, [])
 
     def test_one_letter_however_many_queries_read_it(self) -> None:
         window = {"id": "windows", "coalesce": {**hot()["coalesce"], "window": {"time_s": 60, "slide_s": 60}}}

@@ -10,7 +10,7 @@ from coincide.queries.explaining.explanation import BestPair
 
 BEST = BestPair(("mic", "door"), "hall", 0.25)
 EDGE = EdgeFigures(("a", "b"), -0.5, 0.5, 0.3, 12_345, 6_000, 6_000 / 12_345, 0.1, 0.8, BEST, False)
-ROLES = (RoleFigures("a", "noise", 3, 2, (), 1.0), RoleFigures("b", "knock", 1, 1, ("attributes.db",), None))
+ROLES = (RoleFigures("a", "noise", 3, 3, 2, (), 1.0), RoleFigures("b", "knock", 1, 1, 1, ("attributes.db",), None))
 CHANCE = ChanceFigures(0.002, 0.0, False, ())
 WHOLE = Explanation("q", ROLES, (EDGE,), None, True, CHANCE, ExpectedWork(3.0, 0.001))
 
