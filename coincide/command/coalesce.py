@@ -116,7 +116,7 @@ def run_coalesce(request: CoalesceRequest, block: int = BLOCK) -> int:
         report_bad_rows([bad], skip=request.skip_bad)
         if request.query is not None and rows.by[0].null_count == len(rows.by[0]):  # the file has no areas
             request, rows = replace(request, by=request.by[1:]), replace(rows, by=rows.by[1:])
-        return _write_runs(request, rows, stages, block)
+        return _write_runs(request, _without_needless(rows), stages, block)
 
 
 AREA = "area"
@@ -151,10 +151,23 @@ def _write_runs(request: CoalesceRequest, rows: FileRows, stages: Stages | None,
     return len(runs)
 
 
+def _without_needless(rows: FileRows) -> FileRows:
+    """Leave out the unknown readings at instants of which another reading of the group tells."""
+    if not rows.is_unknown.any():
+        return rows
+    codes = group_codes(rows.by, len(rows.start_us))
+    order = np.lexsort((rows.is_unknown, rows.start_us, codes))
+    follows = np.append(False, (np.diff(codes[order]) == 0) & (np.diff(rows.start_us[order]) == 0))
+    is_needed = np.ones(len(order), np.bool_)
+    is_needed[order[follows & rows.is_unknown[order]]] = False
+    return rows.where(is_needed)
+
+
 def _runs(request: CoalesceRequest, rows: FileRows) -> Runs:
     codes = group_codes(rows.by, len(rows.start_us))
     end_us = _ends(request, rows, codes)
-    value = None if rows.value is None else _comparable(rows.value)
+    end_us = np.where(rows.is_unknown, NEVER_US, end_us)  # they have ended those before them
+    value = None if rows.value is None else _comparable(rows.value, rows.is_unknown)
     if value is not None and request.has_limits:  # after each row has its interval, never before
         above, below = request.limits
         end_us = np.where((value > above) & (value < below), end_us, NEVER_US)
@@ -174,9 +187,9 @@ def _ends(request: CoalesceRequest, rows: FileRows, codes: Int64Array) -> Int64A
     return end_us
 
 
-def _comparable(value: pa.Array) -> npt.NDArray[Any]:
-    """Return numbers as they are, texts as numbers that are equal where they are."""
+def _comparable(value: pa.Array, is_unknown: BoolArray) -> npt.NDArray[Any]:
+    """Return numbers as they are, texts as numbers that are equal where they are; 0 for what is unknown."""
     if pa.types.is_large_string(value.type):
         return text_ranks(value)[0]
     numbers: npt.NDArray[Any] = value.to_numpy(zero_copy_only=False)
-    return numbers
+    return np.where(is_unknown, numbers.dtype.type(0), numbers)

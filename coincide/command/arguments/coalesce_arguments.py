@@ -32,6 +32,9 @@ Where a group has several readings at one time, the one with the smallest id cou
 With --start and --end each row is a fact: its value held from start to end. Facts of one group and one value that
 overlap or touch make one run. An empty end means that the fact still holds.
 
+With --skip-bad a reading whose value cannot be used, such as unknown or an empty one, still ends the one before it. A
+fact of that kind is left out.
+
 --query asks what a query document over readings asks (PUT /v1/queries/{id}): its by, value, where, equivalence and
 hold_s. Attributes are columns of their name, such as attributes.celsius. If there is a column stream, only readings of
 the query's stream count. If there is a column area, each area has its own groups, as it does live. With lasting_s only

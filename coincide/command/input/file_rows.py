@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest
-from coincide.command.faults import BadRows, CommandError, RowFaults, ValueRefused
+from coincide.command.faults import BadRows, CommandError, RowFaults, ValueRefused, note
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.file_columns import TIME_COLUMNS, joined_labels, read_labels, there_are, time_column_of
 from coincide.command.input.file_times import TimeForm, read_instants_us, read_optional_instants_us
 from coincide.command.input.file_values import ValueColumn, joined_values
-from coincide.command.input.formats import read_chunks
+from coincide.command.input.formats import bad_rows_of, read_chunks
 from coincide.temporal.intervals import NOW_US
 
 STREAM = "stream"
@@ -30,6 +30,7 @@ class FileRows:
     by: list[pa.Array]  # the columns that make a group: int64 or large_string
     value: pa.Array | None  # int64, float64 or large_string
     id: pa.Array | None  # of readings: int64 or large_string, null where empty
+    is_unknown: BoolArray  # (n,): readings whose value cannot be used; each still ends the one before it
 
     def where(self, mask: BoolArray) -> FileRows:
         """Return the rows where the mask is true."""
@@ -37,11 +38,15 @@ class FileRows:
             return self
         end_us = None if self.end_us is None else self.end_us[mask]
         value, ids = (None if column is None else column.filter(pa.array(mask)) for column in (self.value, self.id))
-        return FileRows(self.start_us[mask], end_us, [each.filter(pa.array(mask)) for each in self.by], value, ids)
+        by = [each.filter(pa.array(mask)) for each in self.by]
+        return FileRows(self.start_us[mask], end_us, by, value, ids, self.is_unknown[mask])
 
 
 def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> FileRows:
-    """Read what `request` names; rows that cannot be used go to `bad`."""
+    """Read what `request` names; rows that cannot be used go to `bad`.
+
+    With --skip-bad a reading of which only the value cannot be used stays: it ends the one before it.
+    """
     reader = _Reader(request)
     parts = [reader.part(chunk, bad) for chunk in read_chunks(request.path, reader.wanted, bad, advance)]
     none, no_labels = np.empty(0, np.int64), [pa.array([], pa.large_string())]
@@ -50,7 +55,10 @@ def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> FileR
     by = [joined_labels([part.by[n] for part in parts] or no_labels) for n in range(len(request.by))]
     values = [part.value for part in parts if part.value is not None]
     value = joined_values(values) if request.value_column else None
-    return FileRows(start_us, np.concatenate([none, *ends]) if request.facts else None, by, value, _joined_ids(parts))
+    end_us = np.concatenate([none, *ends]) if request.facts else None
+    reader.tell_unknown()
+    is_unknown = np.concatenate([none.astype(np.bool_), *(part.is_unknown for part in parts)])
+    return FileRows(start_us, end_us, by, value, _joined_ids(parts), is_unknown)
 
 
 def _joined_ids(parts: list[FileRows]) -> pa.Array | None:
@@ -78,6 +86,14 @@ class _Reader:
         stream = () if request.stream is None else (STREAM,)
         self.wanted = tuple(dict.fromkeys((*self._optional, *self._needed, *when, *stream)))
         self._has_begun = False
+        self._unknown = bad_rows_of(request.path)
+
+    def tell_unknown(self) -> None:
+        """Say how many readings have no value that can be used."""
+        if count := self._unknown.count:
+            many = "1 reading has" if count == 1 else f"{count} readings have"
+            note(f"{self._request.path}: {many} no value that can be used: each ends the one before it; the first:")
+            note(self._unknown.messages()[0])
 
     def part(self, chunk: Chunk, bad: BadRows) -> FileRows:
         """Return the rows of a chunk that can be used."""
@@ -91,11 +107,27 @@ class _Reader:
             read_labels(chunk.column(name), name, faults) if name in self._optional else _filled(chunk, name, faults)
             for name in self._request.by
         ]
-        value = None if self._value is None else self._value.read(chunk.column(self._value.name), faults)
+        is_unknown, value = self._values(chunk, faults, may_be_unknown=end_us is None)
         ids = read_labels(chunk.columns["id"], "id", faults) if end_us is None and "id" in chunk.columns else None
         bad.add_faults(faults, chunk.place)
-        rows, sound = FileRows(start_us, end_us, by, value, ids), faults.sound(len(start_us))
+        rows, sound = FileRows(start_us, end_us, by, value, ids, is_unknown), faults.sound(len(start_us))
         return rows.where(sound & self._is_of_stream(chunk))
+
+    def _values(self, chunk: Chunk, faults: RowFaults, *, may_be_unknown: bool) -> tuple[BoolArray, pa.Array | None]:
+        """Return the values, and which readings stay though theirs cannot be used."""
+        is_unknown = np.zeros(len(chunk.row), np.bool_)
+        if self._value is None:
+            return is_unknown, None
+        own = RowFaults()
+        value = self._value.read(chunk.column(self._value.name), own)
+        may_be_unknown = may_be_unknown and self._request.skip_bad
+        for position, why in own.items():
+            if may_be_unknown and position not in faults:
+                self._unknown.add(int(chunk.place[position]), why)
+                is_unknown[position] = True
+            else:
+                faults.add(position, why)
+        return is_unknown, value
 
     def _is_of_stream(self, chunk: Chunk) -> BoolArray:
         """Whether each row is of the stream that is asked for; one that names none is."""

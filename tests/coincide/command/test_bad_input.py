@@ -344,4 +344,6 @@ def test_coalesce_skips_bad_lines_and_says_how_many(tmp_path: Path, capsys: pyte
     a = text(tmp_path / "a.csv", f"{WARM}s,{TIME},warm\ns,1987-02-23T07:35:36Z,20\ns\n")
     [run] = coalesce(a, *READINGS, "--skip-bad", out=tmp_path / "out.csv")
     assert (run["sensor"], run["value"], run["duration_s"], run["count"], run["open"]) == ("s", 20, 1, 2, True)
-    assert f"coincide: {a}: 2 bad lines left out; the first:" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"coincide: {a}: 1 bad line left out; the first:" in said
+    assert "1 reading has no value that can be used: each ends the one before it; the first:" in said

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,43 @@ def test_a_query_that_files_cannot_be_asked_says_which_command_or_why(
     with pytest.raises(SystemExit):
         main(["coalesce", "--query", "q.json", str(rows), "--by", "sensor"])
     assert "argument --by: --query says it" in capsys.readouterr().err
+
+
+def valve(form: str, values: Sequence[Any], path: Path) -> Path:
+    rows = [{"valve": "v1", "detected_at_us": EPOCH_US + n * 60 * 10**6, "bar": bar} for n, bar in enumerate(values)]
+    if form == "parquet":
+        rows = [{**row, "bar": None if row["bar"] is None else str(row["bar"])} for row in rows]
+    return write(path / f"valve.{form}", rows)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    ("values", "options", "lasted_s"),
+    [
+        ([9, 1, "unknown", 9, 9, 1], ["--above", "5"], [60, 120]),
+        ([9, "unknown", 9, "offline", "offline", 9], ["--above", "5"], [60, 60, 0]),
+        ([9, None, 9, 1], ["--above", "5"], [60, 60]),
+        ([9, "unknown", 9, 9], [], [60, 60]),
+        ([3, "nan", 3, 3], ["--equivalence", "bounded:1"], [60, 60]),
+        (["open", None, "open", "open"], ["--text"], [60, 60]),
+    ],
+)
+def test_an_unknown_reading_ends_the_one_before_it(
+    tmp_path: Path, form: str, values: list[Any], options: list[str], lasted_s: list[int], capsys: Any
+) -> None:
+    file, how = valve(form, values, tmp_path), ["--equivalence", "any"] if "--above" in options else []
+    words = ["--by", "valve", "--value", "bar", *how, *options]
+    answer = coalesce(file, *words, "--skip-bad", out=tmp_path / "out.ndjson")
+    assert [row["duration_s"] for row in answer] == lasted_s
+    assert "no value that can be used: each ends the one before it; the first:" in capsys.readouterr().err
+    assert main(["coalesce", str(file), *words]) == 1  # without the user's word nothing is made of it
+
+
+def test_a_fact_of_an_unknown_value_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at = [f"2000-01-01T00:0{minute}:00Z" for minute in range(4)]
+    rows = [f"{at[0]},{at[2]},9", f"{at[1]},{at[2]},unknown", f"{at[2]},{at[3]},9"]
+    file = text(tmp_path / "a.csv", "from,to,bar\n" + "\n".join(rows))
+    words = ["--value", "bar", "--start", "from", "--end", "to", "--skip-bad"]
+    [answer] = coalesce(file, *words, out=tmp_path / "out.ndjson")
+    assert (answer["duration_s"], answer["count"]) == (180, 2)
+    assert "1 bad line left out" in capsys.readouterr().err
