@@ -1,7 +1,9 @@
-"""Instants: microseconds since 1970 (UTC), read from datetime64 and from numbers that others write for a time."""
+"""Instants: microseconds since 1970 (UTC), read from datetime64, and from numbers and texts that others write."""
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -109,3 +111,44 @@ def too_early(unit: TimeUnit) -> str:
 def too_late(unit: TimeUnit) -> str:
     """Return what is allowed, for a number of the unit that lies after 2112."""
     return f"{IN_WORDS[unit]} since 1970, before the year 2112; this looks like a finer unit"
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LEAP_SECOND = "second 60 is a leap second, which no computer's clock counts: write 59, or the second that follows"
+_DAY, _CLOCK = r"(\d{4}-\d\d-\d\d)", r"[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)"
+# datetime.fromisoformat also takes week dates and commas, which nobody means
+_with_offset = re.compile(rf"{_DAY}{_CLOCK} ?([Zz]|UTC|[+-]\d\d(?::?\d\d)?)", re.ASCII).fullmatch
+_without_offset = re.compile(rf"{_DAY}(?:{_CLOCK})?", re.ASCII).fullmatch
+
+
+def written_us(text: str) -> int | None:
+    """Return a time with its offset in microseconds since 1970, cut off; None where the text has another form.
+
+    The form is that of RFC 3339. A space may stand for the T and before the offset, and an offset may be ``+02``,
+    ``+0200`` or ``UTC``, as databases write it. Raises `ValueError`, which says so, for a month 13 or a leap second.
+
+    Examples
+    --------
+    >>> written_us("1987-02-23T07:35:35Z"), written_us("1987-02-23 08:35:35.5+01"), written_us("1987-02-23")
+    (541064135000000, 541064135500000, None)
+    """
+    found = _with_offset(text)
+    if found is None:
+        return None
+    day, clock, offset = found.groups()
+    if clock[6:8] == "60":
+        raise ValueError(LEAP_SECOND)
+    since = datetime.fromisoformat(f"{day}T{clock}{'Z' if offset in ('z', 'UTC') else offset}") - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def in_utc(text: str) -> str | None:
+    """Return a date, or a date and a time without an offset, as the time in UTC; None where it is neither.
+
+    Examples
+    --------
+    >>> in_utc("1987-02-23"), in_utc("1987-02-23 07:35:35"), in_utc("1987-02-23T07:35:35Z")
+    ('1987-02-23T00:00:00Z', '1987-02-23T07:35:35Z', None)
+    """
+    found = _without_offset(text)
+    return None if found is None else f"{found[1]}T{found[2] or '00:00:00'}Z"

@@ -1,17 +1,15 @@
 """Instants: now, and as people and gateways write them: RFC 3339, or microseconds since 1970 from 1980 on."""
 
-import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Annotated
 
 from msgspec import Meta
 
-from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.arrays.instants import EARLIEST_TIME_US, EPOCH, LATEST_TIME_US, written_us
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CACHED_SECONDS = 4096
 LAST_US = 253_402_300_799_999_999  # the end of the year 9999
 Clock = Callable[[], int]
@@ -25,12 +23,8 @@ def system_clock_us() -> int:
     return time.time_ns() // 1000
 
 
-# datetime.fromisoformat also takes naive times, week dates and commas, which RFC 3339 does not.
-_has_form = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
-
-
 def rfc_3339_us(text: str) -> int | None:
-    """Return microseconds since 1970 UTC, cut off; None where it is not RFC 3339, a `ValueError` for a month 13."""
+    """Return what `written_us` does, faster: microseconds since 1970, None, or a `ValueError` for a month 13."""
     # Most texts are a second that was just read, a fraction and Z: these take a third of the time.
     fraction = text[20:-1]
     if text[19:20] == "." and text[-1] == "Z" and fraction.isascii() and fraction.isdecimal():
@@ -39,12 +33,7 @@ def rfc_3339_us(text: str) -> int | None:
     return _read_us(text)
 
 
-@lru_cache(CACHED_SECONDS)
-def _read_us(text: str) -> int | None:
-    if not _has_form(text):
-        return None
-    since = datetime.fromisoformat(text.upper()) - EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+_read_us = lru_cache(CACHED_SECONDS)(written_us)
 
 
 def in_rfc_3339(instant_us: int) -> str | None:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Literal
 
 from coincide import Window
+from coincide.arrays.instants import in_utc, written_us
 from coincide.errors import QueryError, WindowError
 from coincide.queries import AnyQuery, ReadingsQuery, query_from_json
 from services.common.content_ids import content_id
@@ -185,14 +186,16 @@ def parsed_time(text: str) -> int:
     """
     if _WHOLE.fullmatch(text):
         return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise RunError(f"{text[:80]!r} is no time: RFC 3339, such as 2026-11-22T09:30:00Z, or microseconds") from None
-    if time.tzinfo is None:
+    if in_utc(text) is not None:
         raise RunError(f"{text!r} has no offset: write 2026-11-22T09:30:00Z or ...+01:00")
-    seconds = time.replace(microsecond=0).timestamp()
-    return int(seconds) * 1_000_000 + time.microsecond
+    why = "RFC 3339, such as 2026-11-22T09:30:00Z, or microseconds"
+    try:
+        time_us = written_us(text)
+    except ValueError as error:
+        raise RunError(f"{text[:80]!r} is no time: {why} ({error})") from None
+    if time_us is None:
+        raise RunError(f"{text[:80]!r} is no time: {why}")
+    return time_us
 
 
 def shown_time(us: int) -> str:

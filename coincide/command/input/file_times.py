@@ -8,7 +8,6 @@ cut off. A column whose values all follow the common form is read at once, any o
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TypedDict
 
 import numpy as np
@@ -22,8 +21,10 @@ from coincide.arrays.instants import (
     YEAR_1980_US,
     TimeUnit,
     counted_us,
+    in_utc,
     too_early,
     too_late,
+    written_us,
 )
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import CommandError, RowFaults, ValueRefused
@@ -31,7 +32,6 @@ from coincide.command.input.chunks import Column, is_text, listed, typed
 
 EARLIEST = "1980-01-01T00:00:00Z or later"
 LATEST = "before the year 2112"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FORMS = "RFC 3339 or epoch microseconds"
 OFFSET_MISSING = f"{FORMS}; it has no offset such as Z or +01:00 (--assume-utc takes it as UTC)"
 
@@ -43,13 +43,10 @@ class TimeForm(TypedDict):
     unit: TimeUnit
 
 
-_DATE_AND_TIME = r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?"
-_rfc_3339 = re.compile(_DATE_AND_TIME + r"(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
-_any_offset = re.compile(_DATE_AND_TIME.replace("Tt", "Tt ") + r"(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII).fullmatch
 _whole_number = re.compile(r"-?\d{1,40}", re.ASCII).fullmatch
 _fraction = re.compile(r"-?\d{1,40}\.\d{1,40}", re.ASCII).fullmatch
 
-_COMMON_FORM = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$"
+_COMMON_FORM = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d(?::?\d\d)?)$"
 _NUMBER = r"^[0-9]{9,18}$"
 _FRACTION = r"^[0-9]{9,15}(?:\.[0-9]{1,9})?$"
 
@@ -142,14 +139,15 @@ def _in_range(times_us: Int64Array) -> BoolArray:
 
 
 def _text_us(text: str, column: str, assume_utc: bool) -> int:
-    if not (_any_offset if assume_utc else _rfc_3339)(text):
-        raise ValueRefused(column, text, OFFSET_MISSING if _any_offset(text) else FORMS)
+    without_offset = in_utc(text)
+    if without_offset and not assume_utc:
+        raise ValueRefused(column, text, OFFSET_MISSING)
     try:
-        at = datetime.fromisoformat(text.upper())
-        since = (at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH
+        time_us = written_us(without_offset or text)
     except ValueError as error:
         raise ValueRefused(column, text, f"{FORMS} ({error})") from None
-    time_us = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    if time_us is None:
+        raise ValueRefused(column, text, FORMS)
     return _in_time(time_us, text, column, EARLIEST, LATEST)
 
 

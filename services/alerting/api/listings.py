@@ -72,9 +72,9 @@ ALLOWED = "an RFC 3339 time such as 1987-02-23T07:35:35Z, or microseconds since 
 def instant_us(text: Any) -> int:
     """Return microseconds since 1970 UTC; a `ValueError` where it is neither RFC 3339 nor those, of 1980 to 9999."""
     # A + that was not written as %2B arrives as a space.
-    instant_as_us = rfc_3339_us(text.replace(" ", "+")) if isinstance(text, str) else None
-    if instant_as_us is not None:
-        return instant_as_us
+    for written in (text, "+".join(text.rsplit(" ", 1))) if isinstance(text, str) else ():
+        if (instant_as_us := rfc_3339_us(written)) is not None:
+            return instant_as_us
     if not re.fullmatch(r"\d{1,18}", str(text), re.ASCII):
         raise ValueError(ALLOWED)
     if int(text) < YEAR_1980_US:

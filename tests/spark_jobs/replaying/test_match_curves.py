@@ -197,3 +197,4 @@ def test_a_time_without_an_offset_is_refused(text: str) -> None:
 def test_a_time_is_read_to_the_microsecond() -> None:
     assert parsed_time("2026-11-22T10:30:00.000001+01:00") == parsed_time("2026-11-22T09:30:00.000001Z")
     assert parsed_time("1970-01-01T00:00:00.000007Z") == 7
+    assert parsed_time("2026-11-22 10:30:00+0100") == parsed_time("2026-11-22T09:30:00Z")

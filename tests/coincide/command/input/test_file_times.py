@@ -34,6 +34,9 @@ ODD = st.sampled_from(
         "1987-02-23T07:35:60Z",
         "1987-02-23T07:35:35+24:00",
         "1987-02-23T07:35:35+0900",
+        "1987-02-23 07:35:35.25+09",
+        "1987-02-23 07:35:35 +09:30",
+        "1987-02-23",
         "1987-02-30T07:35:35Z",
         "1987-W09-1T07:35:35Z",
         "1979-12-31T23:59:59.999999Z",
@@ -83,6 +86,15 @@ def test_a_column_reads_as_its_values_one_by_one(values: list[str]) -> None:
 def test_a_number_may_be_text_since_csv_has_no_other() -> None:
     assert of_file("541064135000000") == EPOCH_US
     assert of_file("541064135") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1987-02-23 09:35:35+02", "1987-02-23 09:35:35+02:00", "1987-02-23T09:35:35+0200", "1987-02-23 09:35:35.0 +0200"],
+)
+def test_an_offset_is_read_however_a_database_writes_it(value: str) -> None:
+    assert of_file(value) == of_ingest(value) == EPOCH_US
+    assert instants_us(pa.array([value, value]))[0].tolist() == [EPOCH_US, EPOCH_US]
 
 
 @pytest.mark.parametrize("value", [True, 541_064_135e6, None, [], {"a": 1}])
