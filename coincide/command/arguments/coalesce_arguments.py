@@ -30,7 +30,7 @@ same --by columns, with --hold at most that long. Neighbours whose values are eq
 Where a group has several readings at one time, the one with the smallest id counts (as text); without ids, the first.
 
 With --start and --end each row is a fact: its value held from start to end. Facts of one group and one value that
-overlap or touch make one run. An empty end means that the fact still holds.
+overlap or touch make one run. An empty end, or one of the year 9999, means that the fact still holds.
 
 With --skip-bad a reading whose value cannot be used, such as unknown or an empty one, still ends the one before it. A
 fact of that kind is left out.
@@ -44,9 +44,9 @@ runs that last so long are written. The query's window is left out: it cuts runs
 
 Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet); - is standard input,
 CSV or NDJSON. Times are RFC 3339 with their offset (1987-02-23T07:35:35Z) or numbers, which count microseconds since
-1970 unless --time-unit says otherwise. Values are numbers if the first one is, else texts. 007 and 12E3 are texts, as
-they rather name something, unless what you ask is about numbers. In NDJSON and Parquet attributes.celsius is the field
-celsius inside attributes.
+1970 unless --time-unit says otherwise. With --assume-utc a date alone is its midnight. Values are numbers if the first
+one is, else texts. 007 and 12E3 are texts, as they rather name something, unless what you ask is about numbers. In
+NDJSON and Parquet attributes.celsius is the field celsius inside attributes.
 """
 
 EPILOG = """\

@@ -127,7 +127,7 @@ def add_file_options(
 ) -> None:
     """Add what every command that reads rows and writes an answer takes."""
     command.add_argument("--out", type=out_path, metavar="FILE", help=out)
-    command.add_argument("--assume-utc", action="store_true", help="take times without an offset as UTC")
+    command.add_argument("--assume-utc", action="store_true", help="take times and dates without an offset as UTC")
     units = "what numbers in columns of times count, since 1970 (us); those of s and ms may have a fraction"
     command.add_argument("--time-unit", choices=TIME_UNITS, default="us", help=units)
     command.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be used, and count them")

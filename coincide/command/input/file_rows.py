@@ -13,7 +13,13 @@ from coincide.command.arguments.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import BadRows, CommandError, RowFaults, ValueRefused, note
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.file_columns import TIME_COLUMNS, joined_labels, read_labels, there_are, time_column_of
-from coincide.command.input.file_times import TimeForm, read_instants_us, read_optional_instants_us
+from coincide.command.input.file_times import (
+    LATEST,
+    TimeForm,
+    read_instants_us,
+    read_optional_instants_us,
+    without_last_year,
+)
 from coincide.command.input.file_values import ValueColumn, joined_values
 from coincide.command.input.formats import bad_rows_of, read_chunks
 from coincide.temporal.intervals import NOW_US
@@ -169,7 +175,10 @@ def _intervals(
     start, end = columns
     rows = len(chunk.row)
     start_us = read_instants_us(chunk.column(start), start, faults, **form)
-    end_us, has_end = read_optional_instants_us(chunk.column(end), end, rows, faults, **form)
+    own, ends = RowFaults(), without_last_year(chunk.column(end))
+    end_us, has_end = read_optional_instants_us(ends, end, rows, own, **form)
+    for position, why in own.items():
+        faults.add(position, f"{why}; leave it empty if it still holds" if why.endswith(LATEST) else why)
     end_us = np.where(has_end, end_us, NOW_US)
     for position in np.flatnonzero((end_us < start_us) & faults.sound(rows)).tolist():
         began, ended = (f"{np.datetime64(int(each[position]), 'us')}Z" for each in (start_us, end_us))

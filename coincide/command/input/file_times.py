@@ -82,7 +82,7 @@ def read_instants_us(
 ) -> Int64Array:
     """Return the times of a column, int64 (n,); those of rows with a fault mean nothing; numbers count in `unit`."""
     array = typed(values)
-    if array is not None and pa.types.is_timestamp(array.type):
+    if array is not None and (pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)):
         return _timestamps_us(array, column, faults, assume_utc)
     common = None if array is None or array.null_count else _common_us(array, unit)
     if common is not None and _in_range(common).all():
@@ -119,8 +119,27 @@ def read_optional_instants_us(
     return times, given
 
 
+LAST_YEAR = 9999
+_never = re.compile(rf"{LAST_YEAR}-.*|\+?infinity", re.ASCII | re.IGNORECASE).fullmatch
+
+
+def without_last_year(values: Column) -> Column:
+    """Return ends, none where they are infinite or of the year 9999: databases say so that a fact still holds."""
+    if isinstance(values, list):
+        return [None if isinstance(value, str) and _never(value) else value for value in values]
+    if is_text(values.type):
+        never = pc.match_substring_regex(values, rf"(?i)^(?:{LAST_YEAR}-.*|\+?infinity)$")
+    elif pa.types.is_timestamp(values.type) or pa.types.is_date(values.type):
+        never = pc.greater_equal(pc.year(values), LAST_YEAR)
+    else:
+        return values
+    return pc.if_else(never.fill_null(False), pa.scalar(None, values.type), values)
+
+
 def _timestamps_us(array: pa.Array, column: str, faults: RowFaults, assume_utc: bool) -> Int64Array:
-    """Return the times of a timestamp column of any unit and zone."""
+    """Return the times of a timestamp column of any unit and zone, or of a column of dates, which begin at midnight."""
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("s" if pa.types.is_date32(array.type) else "ms"))
     if array.type.tz is None and not assume_utc:
         raise CommandError(f"column {column} has times without a time zone: --assume-utc takes them as UTC")
     empty = array.is_null().to_numpy(zero_copy_only=False)

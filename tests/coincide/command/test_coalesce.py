@@ -1,5 +1,6 @@
 """coincide coalesce on real files: every format, every kind of value."""
 
+import datetime
 import itertools
 import json
 import random
@@ -237,3 +238,53 @@ def test_a_fact_of_an_unknown_value_is_left_out(tmp_path: Path, capsys: pytest.C
     [answer] = coalesce(file, *words, out=tmp_path / "out.ndjson")
     assert (answer["duration_s"], answer["count"]) == (180, 2)
     assert "1 bad line left out" in capsys.readouterr().err
+
+
+def posts(form: str, ends: Sequence[Any], path: Path) -> Path:
+    begin = datetime.date(2001, 2, 3)
+    rows = [{"post": "gate", "since": begin + datetime.timedelta(n), "until": end} for n, end in enumerate(ends)]
+    if form != "parquet":
+        rows = [{name: each if each is None else str(each) for name, each in row.items()} for row in rows]
+    return write(path / f"posts.{form}", rows)
+
+
+WATCHES = ["--by", "post", "--start", "since", "--end", "until"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("last", [datetime.date(9999, 1, 1), datetime.date(9999, 12, 31), None])
+def test_dates_are_midnights_and_the_last_year_means_that_it_still_holds(tmp_path: Path, form: str, last: Any) -> None:
+    file = posts(form, [datetime.date(2001, 2, 4), last], tmp_path)
+    [answer] = coalesce(file, *WATCHES, "--assume-utc", out=tmp_path / "out.ndjson")
+    assert (answer["start"], answer["end"]) == ("2001-02-03T00:00:00.000000Z", None)
+    assert (answer["count"], answer["open"]) == (2, True)
+
+
+@pytest.mark.parametrize("end", ["9999-12-31T23:59:59.999999Z", "infinity", "+Infinity"])
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_databases_write_it_in_several_ways(tmp_path: Path, form: str, end: str) -> None:
+    rows = [
+        {"since": "2001-02-03T00:00:00Z", "until": each} for each in (end, "2001-02-05T00:00:00Z", 981_331_200_000_000)
+    ]
+    file = write(tmp_path / f"a.{form}", rows)
+    [answer] = coalesce(file, "--start", "since", "--end", "until", out=tmp_path / "out.ndjson")
+    assert (answer["end"], answer["count"]) == (None, 3)
+
+
+def test_parquet_has_such_timestamps_as_well(tmp_path: Path) -> None:
+    begin, never = (
+        datetime.datetime(2001, 2, 3, tzinfo=datetime.UTC),
+        datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC),
+    )
+    file = write(tmp_path / "a.parquet", [{"since": begin, "until": never}])
+    [answer] = coalesce(file, "--start", "since", "--end", "until", out=tmp_path / "out.ndjson")
+    assert answer["end"] is None
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_refused_says_what_to_do(tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coalesce", str(posts(form, [datetime.date(2001, 2, 4)], tmp_path)), *WATCHES]) == 1
+    assert "--assume-utc takes" in capsys.readouterr().err
+    file = posts(form, [datetime.date(2500, 1, 1)], tmp_path)
+    assert main(["coalesce", str(file), *WATCHES, "--assume-utc"]) == 1
+    assert "before the year 2112; leave it empty if it still holds" in capsys.readouterr().err
