@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -78,16 +78,21 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     yield cast("IO[bytes]", sys.stdin.buffer)
 
 
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
 @contextmanager
 def opened_text(path: Path) -> Iterator[tuple[TextIOWrapper, Callable[[], float]]]:
-    """Open `path` as UTF-8, with or without a byte order mark; yield it, and a function of the share that is read.
+    """Open `path` as UTF-8, or as UTF-16 if its mark says so; yield it, and a function of the share that is read.
 
     Bytes that are no UTF-8 come as lone surrogates, for the column that holds them to refuse.
     """
     with _opened(path) as raw:
         size = path.stat().st_size if path != STDIN and raw.seekable() else 0  # nobody knows how long a pipe is
         binary = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if path.suffix.lower() == ".gz" else raw
-        text = TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        is_utf_16 = cast("BufferedReader", binary).peek(2).startswith(UTF_16_MARKS)
+        form = ("utf-16", "replace") if is_utf_16 else ("utf-8-sig", "surrogateescape")
+        text = TextIOWrapper(binary, *form, newline="")
         try:
             yield text, lambda: min(raw.tell() / size, 1.0) if size else 0.0
         finally:

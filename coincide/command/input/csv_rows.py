@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from io import BytesIO, StringIO
 from itertools import chain, islice
@@ -18,31 +18,9 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from coincide.arrays.kinds import Int64Array
-from coincide.command.faults import BadRows, CommandError
+from coincide.command.faults import BadRows, CommandError, note
 from coincide.command.input.chunks import Advance, Chunk, Column, opened_text
-
-DELIMITERS = ",;\t"
-
-
-@dataclass(frozen=True)
-class CsvHeader:
-    """All names, the delimiter between them, and where the wanted ones stand."""
-
-    names: Sequence[str]
-    delimiter: str
-    at: Mapping[str, int]
-
-    @classmethod
-    def of(cls, path: Path, line: str, wanted: Sequence[str]) -> CsvHeader:
-        """Read the header; the delimiter is the comma, semicolon or tab that it has most of."""
-        delimiter = max(DELIMITERS, key=line.count)
-        names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
-        if not any(names):
-            raise CommandError(f"{path} has no header: its first line should name the columns")
-        for name in wanted:
-            if names.count(name) > 1:
-                raise CommandError(f"{path}: the header names {name!r} twice")
-        return cls(names, delimiter, {name: names.index(name) for name in wanted if name in names})
+from coincide.command.input.csv_opening import CsvHeader, Opening
 
 
 def plain_columns(block: str, header: CsvHeader) -> dict[str, pa.Array] | None:
@@ -109,7 +87,7 @@ def rows_one_by_one(
     while part := _next_rows(path, reader, first_line):
         lines = first_line + _lines_before(part, before + reader.line_num - first_line)
         rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
-        sound = _sound(part, len(header.names), lines, bad)
+        sound = _sound(part, header, lines, bad)
         kept = [part[position] for position in sound.tolist()]
         # the reader has dropped blanks before the cells, so those after go as well
         columns: dict[str, Column] = {name: [cells[at].rstrip() for cells in kept] for name, at in header.at.items()}
@@ -152,12 +130,45 @@ def _lines_of(cells: list[str]) -> int:
     return 1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells)
 
 
-def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -> Int64Array:
+def _sound(rows: list[list[str]], header: CsvHeader, lines: Int64Array, bad: BadRows) -> Int64Array:
     """Return the positions of the rows that have as many cells as the header; blank lines are passed over."""
+    width, delimiter = len(header.names), header.delimiter
     widths = np.fromiter(map(len, rows), np.int64, len(rows))
     for position in np.flatnonzero((widths != width) & (widths > 0)).tolist():
-        bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}")
+        hint = f": does a cell with {delimiter!r} in it lack its quotes?" if widths[position] > width else ""
+        bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}{hint}")
     return np.flatnonzero(widths == width)
+
+
+DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+)$"
+_decimal_comma = re.compile(DECIMAL_COMMA, re.ASCII)
+
+
+class _DecimalCommas:
+    """Makes points of decimal commas where semicolons separate the cells, and says so once."""
+
+    def __init__(self, path: Path, header: CsvHeader) -> None:
+        self._path, self._may_be = path, header.delimiter == ";"
+
+    def read(self, chunk: Chunk) -> Chunk:
+        """Return the chunk with 21.5 for 21,5."""
+        found = {name: self._with_points(cells) for name, cells in chunk.columns.items()} if self._may_be else {}
+        read = {name: cells for name, cells in found.items() if cells is not None}
+        if read and not self._has_said_so:
+            note(f"{self._path}: semicolons separate its cells, so that 21,5 is read as 21.5")
+            self._has_said_so = True
+        return replace(chunk, columns={**chunk.columns, **read}) if read else chunk
+
+    _has_said_so = False
+
+    @staticmethod
+    def _with_points(cells: Column) -> Column | None:
+        if isinstance(cells, list):
+            points = [_decimal_comma.sub(r"\1.\2", cell) for cell in cells]
+            return None if points == cells else points
+        if not pc.any(pc.match_substring_regex(cells, DECIMAL_COMMA)).as_py():
+            return None
+        return pc.replace_substring_regex(cells, DECIMAL_COMMA, r"\1.\2")
 
 
 def csv_chunks(
@@ -168,20 +179,22 @@ def csv_chunks(
     Plain lines are read in blocks of `characters`; from the first block on that has another line in it, row by row.
     """
     with opened_text(path) as (text, share_read):
-        header = CsvHeader.of(path, text.readline(), wanted)
-        none = np.empty(0, np.int64)
+        opening = Opening.of(path, text, wanted)
+        header, none = opening.header, np.empty(0, np.int64)
+        commas = _DecimalCommas(path, header)
         # the columns, if there are no rows
         yield Chunk({name: [] for name in header.at}, none, none, header.names, lambda _: [])
-        row, line = 1, 2
-        while block := text.read(characters) + text.readline():
-            columns = plain_columns(block, header)
+        row, line, before = 1, opening.line, opening.row
+        while block := before + text.read(characters) + text.readline():
+            columns, before = plain_columns(block, header), ""
             if columns is None:
                 for chunk in rows_one_by_one(path, chain(StringIO(block, newline=""), text), header, bad, row, line):
-                    yield chunk
+                    yield commas.read(chunk)
                     advance(share_read())
                 return
             count = block.count("\n") + (not block.endswith("\n"))
             content = partial(_content_of_lines, header, block)
-            yield Chunk(columns, np.arange(row, row + count), np.arange(line, line + count), header.names, content)
+            rows, lines = np.arange(row, row + count), np.arange(line, line + count)
+            yield commas.read(Chunk(columns, rows, lines, header.names, content))
             row, line = row + count, line + count
             advance(share_read())

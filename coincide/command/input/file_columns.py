@@ -78,6 +78,9 @@ def read_numbers(values: Column, column: str, faults: RowFaults) -> FloatArray:
     return _numbers_one_by_one(listed(values), column, faults)
 
 
+DECIMAL_COMMA = "; a decimal comma is read in CSV whose cells are separated by semicolons"
+
+
 def _numbers_one_by_one(values: list[Any], column: str, faults: RowFaults) -> FloatArray:
     floats = np.full(len(values), np.nan)
     for position, value in enumerate(values):
@@ -87,7 +90,8 @@ def _numbers_one_by_one(values: list[Any], column: str, faults: RowFaults) -> Fl
             number = written_number(value) if isinstance(value, str) else value
             floats[position] = float(number) if isinstance(number, int | float) else np.nan
         if np.isnan(floats[position]) or isinstance(value, bool):
-            faults.add(position, ValueRefused(column, value, "a number"))
+            comma = isinstance(value, str) and written_number(value.replace(",", ".", 1)) is not None
+            faults.add(position, ValueRefused(column, value, f"a number{DECIMAL_COMMA * comma}"))
     return floats
 
 
@@ -108,4 +112,6 @@ def there_are(chunk: Chunk, missing: Sequence[str]) -> str:
     """Return which columns there are, for a message that some are missing."""
     there = ", ".join(map(repr, chunk.names[:SHOWN_NAMES])) + ", …" * (len(chunk.names) > SHOWN_NAMES)
     capitals = {name.lower() for name in chunk.names} & {name.lower() for name in missing}
+    if any(_has_half_a_character(name) or "\0" in name for name in chunk.names):
+        there += ", which is no UTF-8: iconv -t UTF-8 writes it so"
     return f"there are {there}{' (capitals count)' * bool(capitals)}"

@@ -35,6 +35,8 @@ def format_of(path: Path) -> Format:
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
     form = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if suffixes[-1:] == [".json"]:
+        raise CommandError(f"{path}: JSON is read one object a line, in .ndjson: jq -c '.[]' writes an array so")
     if form is None or (form == "parquet" and path.suffix.lower() == ".gz"):
         raise CommandError(f"{path}: its name should end in {', '.join(SUFFIXES)}; text files also with .gz after it")
     return form

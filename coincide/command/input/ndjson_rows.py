@@ -92,17 +92,21 @@ def _inside(obj: dict[str, Any], path: str) -> Any:
     return value
 
 
+ARRAY = ": jq -c '.[]' writes the items of an array so, one a line"
+
+
 def _object(content: str) -> dict[str, Any]:
     try:
         obj = json.loads(content.rstrip())
     except RecursionError:
         raise ValueError("JSON nested too deep") from None
     except json.JSONDecodeError as error:  # its own line number is always 1
-        raise ValueError(f"no JSON: {error.msg} at character {error.pos + 1}") from None
+        begins_array = ARRAY if content.strip() == "[" else ""
+        raise ValueError(f"no JSON: {error.msg} at character {error.pos + 1}{begins_array}") from None
     except ValueError as error:  # a number of thousands of digits
         raise ValueError(f"no JSON: {error}") from None
     if not isinstance(obj, dict):
-        raise ValueError("JSON, but no object")  # noqa: TRY004 - of a value, not of an argument
+        raise ValueError(f"JSON, but no object{ARRAY * isinstance(obj, list)}")  # noqa: TRY004 - of a value
     own = obj.get("uncertainty")
     if own is None:
         return obj

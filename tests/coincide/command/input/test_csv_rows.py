@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from coincide.command.faults import BadRows, CommandError
 from coincide.command.input import csv_rows
-from coincide.command.input.csv_rows import CsvHeader, csv_chunks, plain_columns
+from coincide.command.input.csv_opening import CsvHeader
+from coincide.command.input.csv_rows import csv_chunks, plain_columns
 from tests.examples import examples
 
 Rows = tuple[list[tuple[int, int, Any, Any]], list[str], str]
