@@ -26,7 +26,7 @@ from coincide.command.input.named_templates import NamedTemplates, load_template
 from coincide.command.input.own_uncertainty import is_rounded
 from coincide.command.input.played_roles import stream_otherwise
 from coincide.command.input.repeats import Repeats
-from coincide.command.reach_note import note_out_of_reach, noted_if_empty
+from coincide.command.reach_note import note_apart, note_out_of_reach, noted_if_empty
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
@@ -140,8 +140,21 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
             count += len(pairs)
     graph = ConstraintGraph.binary("a", "b", request.window, request.threshold)
     sources = {"a": "a", "b": "b" if others else "a"}
+    if count == 0 and others and _are_apart(request, sides, batches):
+        return count
     note_chance(count, {"a": a, "b": others[0] if others else a}, graph, None, request.sensors, sources)
     return count
+
+
+def _are_apart(request: JoinRequest, sides: Sequence[Side], batches: Sequence[Detections]) -> bool:
+    """Whether the files have no times that could belong together; then it is said."""
+    names = [side.path.name for side, _ in sides]
+    names = names if len({*names}) == len(names) else [str(side.path) for side, _ in sides]
+    if len({*names}) < len(names):
+        return False
+    a, b = names
+    graph = ConstraintGraph.binary(a, b, request.window, request.threshold)
+    return note_apart(dict(zip(names, batches, strict=True)), graph)
 
 
 def _note_one_sensor(request: JoinRequest, events: Sequence[FileEvents]) -> None:

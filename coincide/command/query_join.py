@@ -25,7 +25,7 @@ from coincide.command.input.own_uncertainty import MOST_SPREADS
 from coincide.command.input.played_roles import KeyedSource, keyed_sources_of
 from coincide.command.input.repeats import Repeats
 from coincide.command.query_files import read_queries
-from coincide.command.reach_note import noted_if_empty
+from coincide.command.reach_note import note_apart, noted_if_empty
 from coincide.command.replay import DIGITS, thresholded
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
@@ -159,6 +159,8 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
             answer.write(answer.part(table))
             count += len(tuples)
     advance(1.0)
+    if count == 0 and played.query.at_least is None and note_apart(played.batches, played.query.graph):
+        return count
     if played.query.at_least is None and played.query.equal is None:
         graph, joint = played.query.graph, played.query.joint_threshold
         note_chance(count, played.batches, graph, joint, played.query.sensors, played.sources)

@@ -1,14 +1,16 @@
-"""A threshold that is out of reach: said before an empty answer."""
+"""What an answer cannot be other than empty for: said before it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
+from coincide.command.chance_note import reach_s
 from coincide.command.faults import note
+from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window
 from coincide.joins.detections import Detections
 from coincide.offsets.pair_work import table_work
@@ -28,6 +30,25 @@ def noted_if_empty(blocks: Iterator[Block], say: Callable[[], None]) -> Iterator
             return chain([block], blocks)
     say()
     return iter(())
+
+
+def note_apart(batches: Mapping[str, Detections], graph: ConstraintGraph) -> bool:
+    """Say so where two roles have no times that could belong together, and by how much they miss; return whether.
+
+    The names of the batches are shown.
+    """
+    if any(len(batch) == 0 for batch in batches.values()):
+        return False
+    ends = {name: (int(at.min()), int(at.max())) for name, at in ((n, b.detected_at_us) for n, b in batches.items())}
+    reach_us = reach_s(batches, graph) * 1e6
+    for edge in graph.edges:
+        earlier, later = sorted((edge.a, edge.b), key=ends.__getitem__)
+        apart_us = ends[later][0] - ends[earlier][1]
+        if apart_us > reach_us:
+            apart = f"{apart_us / 1e6:,.3f}".rstrip("0").rstrip(".")
+            note(f"{earlier} and {later} do not overlap: {later} begins {apart} s after {earlier} ends")
+            return True
+    return False
 
 
 def note_out_of_reach(a: Detections, b: Detections, window: Window, threshold: float) -> None:
