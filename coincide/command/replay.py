@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays.kinds import FloatArray
+from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.command.answer_files import (
     NdjsonFormat,
     advance_of,
@@ -30,6 +30,7 @@ from coincide.command.input.arrivals import ArrivalReader, Arrivals, merged
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.played_roles import keyed_sources_of
 from coincide.command.input.repeats import Repeats
+from coincide.command.late_arrivals import LateArrivals
 from coincide.command.query_files import read_queries
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
@@ -46,7 +47,7 @@ MOST_REMEMBERED = 1_000_000  # detections, by which a repeat is known: a log tha
 class QueryEngine:
     """Answers queries that ask for equal values of one attribute, or of none.
 
-    `late` counts the detections that came too late, by stream.
+    `late` are the rows of the last batch that came too late.
     """
 
     def __init__(self, queries: Sequence[Query], equal: str | None, streams: Sequence[Stream]) -> None:
@@ -57,7 +58,7 @@ class QueryEngine:
         self.engine = Engine(streams, sources=sources, keyed=equal is not None)
         for query in queries:
             self.engine.install(query.id, self._condition(query))
-        self.late = 0
+        self.late: PositionArray = np.empty(0, np.int64)
 
     def _condition(self, query: Query) -> WindowCondition:
         roles = zip(query.graph.roles, keyed_sources_of(query), strict=True)
@@ -70,10 +71,11 @@ class QueryEngine:
         rows = batch.rows
         key = None if self._equal is None else rows["equal", self._equal]
         sources = {name: rows[part] for part, name in self._name_of.items()}
-        first = next(iter(self._queries))
+        is_first = True  # the block that tells which rows are late
         for name, changes in self.engine.push_blocks(rows["stream"], detections, key, sources):
             query, fewer, more = self._queries[name], _tuples(changes.retract), _tuples(changes.insert)
-            self.late += len(changes.late) if name == first else 0
+            self.late = changes.late if is_first else self.late
+            is_first = False
             yield match_lines(query, fewer, None)
             yield match_lines(query, more, thresholded(query, more))
 
@@ -121,7 +123,7 @@ def run_replay(request: ReplayRequest) -> int:
     reader = ArrivalReader(request.reading, queries, request.longest_s)
     engines = _engines(request, queries, reader.longest_s)
     bad = [bad_rows_of(path) for path in paths]
-    rows, repeats = 0, Repeats(MOST_REMEMBERED)
+    rows, repeats, late = 0, Repeats(MOST_REMEMBERED), LateArrivals(request.max_delay_s)
     with shown_stages(request.out) as stages, opened_sink(request.out) as sink:
         files = [reader.read(each, advance_of(stages, f"replaying {each.path.name}")) for each in bad]
         for arrivals in merged(files):
@@ -132,10 +134,13 @@ def run_replay(request: ReplayRequest) -> int:
                 for engine in engines:
                     for lines in engine.lines(batch, detections):
                         sink.write(bytes_of(lines))
+                late.take(batch, detections, engines[0].late)
             sink.flush()
     report_bad_rows(bad, skip=True)
     repeats.tell()
-    _tell(request, queries, reader, engines)
+    late.tell()
+    reader.tell()
+    _tell(queries, engines)
     return rows
 
 
@@ -181,15 +186,8 @@ LABELS = ("stream", "sensor", "area")
 TEXTS = ("id", "file", *LABELS)
 
 
-def _tell(
-    request: ReplayRequest, queries: Sequence[Query], reader: ArrivalReader, engines: Sequence[QueryEngine]
-) -> None:
-    """Say at the end what was left out, and why."""
-    late = engines[0].late
-    if late:
-        came = "1 detection came" if late == 1 else f"{late} detections came"
-        note(f"{came} too late and left out: more than {request.max_delay_s:g} s (--max-delay) behind their area")
-    reader.tell()
+def _tell(queries: Sequence[Query], engines: Sequence[QueryEngine]) -> None:
+    """Say at the end which queries were suspended, and why."""
     suspended = {name: why for engine in engines for name, why in engine.engine.suspended.items()}
     for name, why in suspended.items():
         note(f"query {name} was suspended, and its answer ends there: {why}")
