@@ -19,6 +19,9 @@ WORDS = pa.dictionary(pa.int32(), pa.string())
 Templates = Histogram | Mapping[str, Histogram] | Mapping[int, Histogram]
 
 
+THE_ID = ("id",)  # whatever it is called
+
+
 @dataclass(frozen=True)
 class Columns:
     """What the columns of detections are called, and which of them an answer has; the defaults are the archive's.
@@ -36,7 +39,8 @@ class Columns:
     sensor : str or None
         Strings or integers. None: every row counts as of a sensor of its own.
     kept : tuple of str
-        Which columns of its members an answer has. Name the sensor too where ids are unique only with it.
+        Which columns of its members an answer has, by default the id. Name the sensor too where ids are unique only
+        with it.
     probability : bool
         Whether an answer has its probability; without it, it takes less time.
     """
@@ -46,8 +50,12 @@ class Columns:
     template: str | None = "template"
     area: str | None = "area"
     sensor: str | None = "sensor_id"
-    kept: tuple[str, ...] = ("id",)
+    kept: tuple[str, ...] = THE_ID
     probability: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kept is THE_ID:
+            object.__setattr__(self, "kept", (self.id,))
 
 
 @dataclass(frozen=True)
@@ -120,11 +128,14 @@ def times_us(table: pa.Table, name: str) -> Int64Array:
     return numbers(table[name], np.int64)
 
 
-def refuse_nulls(table: pa.Table, *names: str) -> None:
-    """Raise DetectionsError for the first of these columns that has a null."""
+IN_EVERY_ROW = "a value in every row"
+
+
+def refuse_nulls(table: pa.Table, *names: str, called: str | None = None) -> None:
+    """Raise DetectionsError for the first of these columns that has a null; the user may call it otherwise."""
     for name in names:
         if table[name].null_count:
-            raise DetectionsError(name, None, "a value in every row")
+            raise DetectionsError(called or name, None, IN_EVERY_ROW)
 
 
 def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Int64Array]:

@@ -110,7 +110,7 @@ def _coalesced(frame: DataFrame, names: _Names, how: ChunkCoalescing, chunk_rows
     schema = StructType([StructField(*field) for field in fields])
     kept = list(dict.fromkeys(names.read))
     if names.end is not None:
-        frame = frame.withColumn(END, time_us(frame, names.end))
+        frame = frame.withColumn(END, time_us(frame, names.end, may_be_open=True))
         kept.append(END)
     rows = placed(frame, names.start, names.group, kept, chunk_rows)
     if rows is None:
@@ -132,7 +132,8 @@ def _coalescing(names: _Names, how: ChunkCoalescing, answer: Sequence[str]) -> T
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         table = pa.Table.from_batches(list(batches))
-        refuse_nulls(table, *names.read, *([] if names.end is None else [END]))
+        refuse_nulls(table, *names.read)
+        refuse_nulls(table, *([] if names.end is None else [END]), called=names.end)
         by_id, number = _numbered(table[names.id])
         end_us = None if names.end is None else numbers(table[END], np.int64)
         value = None if names.value is None else _values(table[names.value], how)

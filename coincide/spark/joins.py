@@ -144,7 +144,8 @@ def _joined(
     buckets = tasks * -(-FEWEST_BUCKETS // tasks)
     sights = [query.sight(side) for side in range(len(frames))]
     packers = [
-        Packer(side, sight, cells, buckets, columns.area, labels, columns.kept) for side, sight in enumerate(sights)
+        Packer(side, sight, cells, buckets, columns.area, labels, columns.kept, time=columns.detected_at_us)
+        for side, sight in enumerate(sights)
     ]
     rows = [frame.select(time.alias(TIME), *names) for frame, time in zip(frames, times, strict=True)]
     task = JoinTask(query, labels.packed(TEMPLATE), replace(columns, detected_at_us=TIME, template=labels.column))

@@ -41,6 +41,7 @@ class Packer:
     templates: TemplateLabels
     kept: tuple[str, ...]
     folder: Path | None = None
+    time: str = TIME  # what the user calls the times
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack the rows of a partition, about a million at once."""
@@ -50,7 +51,8 @@ class Packer:
 
     def packed(self, table: pa.Table, places: Places) -> pa.RecordBatch:
         """Return a row for each bucket that sees some of these rows."""
-        refuse_nulls(table, TIME, *([] if self.area is None else [self.area]))
+        refuse_nulls(table, TIME, called=self.time)
+        refuse_nulls(table, *([] if self.area is None else [self.area]))
         time_us = numbers(table[TIME], np.int64)
         seen = self.cells.seen(time_us, self.sight)
         cell = self.cells.number(time_us)[seen.row] + seen.shift

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import LongType, TimestampNTZType, TimestampType
 
+from coincide.arrays.instants import LATEST_TIME_US, LOOKS_LIKE_SECONDS, YEAR_1980_US, too_late
 from coincide.arrays.kinds import Int64Array
 from coincide.chunks.cutting import CELL_BITS, AreaCounts, CellCounts, Chunks, cut
 from coincide.errors import DetectionsError
@@ -48,14 +49,26 @@ def placed(
     return rows.select(CHUNK, TASK, TIME, *kept).repartitionById(chunks.tasks, TASK).drop(TASK)
 
 
-def time_us(frame: DataFrame, name: str) -> Column:
-    """Return a column of times in microseconds since the epoch; DetectionsError if it is of another type."""
+def time_us(frame: DataFrame, name: str, *, may_be_open: bool = False) -> Column:
+    """Return a column of times in microseconds since the epoch; DetectionsError if it is of another type.
+
+    A task refuses a number that looks like one of another unit. An end that `may_be_open` has no latest time.
+    """
     kind = frame.schema[name].dataType
     if isinstance(kind, TimestampType):
         return F.unix_micros(name)
     if isinstance(kind, TimestampNTZType) or not isinstance(kind, LongType):
         raise DetectionsError(name, kind.simpleString(), "a bigint of microseconds since the epoch, or a timestamp")
-    return F.col(name)
+    time = F.col(name)
+    checked = F.when(time < YEAR_1980_US, _refused(name, LOOKS_LIKE_SECONDS))
+    if not may_be_open:
+        checked = checked.when(time > LATEST_TIME_US, _refused(name, too_late("us")))
+    return checked.otherwise(time)
+
+
+def _refused(name: str, allowed: str) -> Column:
+    """Return a column that raises in the words of a `DetectionsError`."""
+    return F.raise_error(F.concat(F.lit(f"{name} is "), F.col(name).cast("string"), F.lit(f": {allowed}")))
 
 
 def refuse_lack(frame: DataFrame, names: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from coincide.arrays.instants import LATEST_TIME_US, LOOKS_LIKE_SECONDS, YEAR_1980_US, too_late
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.chunks.chunk_joins import ChunkedQuery, PairQuery, TupleQuery
 from coincide.chunks.key_ranges import Key, KeyRange, RowGroup, key_ranges
@@ -161,7 +162,17 @@ def _row_groups(file: str, area: str, time: str) -> Iterator[RowGroup]:
             raise DetectionsError(area, areas.physical_type, f"text in {file}")
         if areas.null_count or times.null_count:
             raise DetectionsError(area if areas.null_count else time, None, f"a value in every row of {file}")
+        _refuse_other_units(file, time, times)
         yield RowGroup(file, number, group.num_rows, areas.min, areas.max, times.min, times.max)
+
+
+def _refuse_other_units(file: str, time: str, statistics: Any) -> None:
+    if not isinstance(statistics.min, int):
+        raise DetectionsError(time, statistics.physical_type, f"64-bit integers in {file}")
+    if statistics.min < YEAR_1980_US:
+        raise DetectionsError(time, statistics.min, LOOKS_LIKE_SECONDS)
+    if statistics.max > LATEST_TIME_US:
+        raise DetectionsError(time, statistics.max, too_late("us"))
 
 
 @dataclass(frozen=True)

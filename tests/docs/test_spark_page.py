@@ -88,7 +88,8 @@ def test_the_blocks_of_the_page_answer_as_the_library(spark: SparkSession, tmp_p
     heard = {
         name: detections_table(seed, "noise", [*TEMPLATES]) for seed, name in enumerate(("north", "south", "west"), 30)
     }
-    states = pa.table({"ts_us": [0, 1_000, 2_000, 3_000], "id": [1, 2, 3, 4], "door": [7] * 4, "state": [1, 1, 0, 1]})
+    at_us = [OCTOBER_US + at for at in (0, 1_000, 2_000, 3_000)]
+    states = pa.table({"ts_us": at_us, "id": [1, 2, 3, 4], "door": [7] * 4, "state": [1, 1, 0, 1]})
     tables = {"knocks": knocks, "noises": noises, "states": states, **heard}
     session: dict[str, Any] = {"spark": spark, **{name: spark.createDataFrame(each) for name, each in tables.items()}}
     shown = blocks(PAGE, "python")

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import Bounded, Equal, Runs
@@ -12,15 +13,18 @@ from coincide import coalesce as library_coalesce
 from coincide import coalesce_readings as library_coalesce_readings
 from coincide.coalescing import Equivalence, Predicate
 from coincide.spark import coalesce, coalesce_readings
+from coincide.temporal.intervals import NOW_US
 
 pytestmark = pytest.mark.jvm
+
+MAY_US = 1_777_593_600_000_000  # the first of May 2026
 
 
 def rows(seed: int, count: int) -> pa.Table:
     """Readings of which most are of one sensor; ids in no order of time."""
     rng = np.random.default_rng(seed)
     sensor = np.where(rng.random(count) < 0.7, 0, rng.integers(1, 5, count))
-    start = np.sort(rng.integers(0, 4 * count, count))
+    start = MAY_US + np.sort(rng.integers(0, 4 * count, count))
     return pa.table(
         {
             "sensor": [f"s-{each}" for each in sensor],
@@ -109,3 +113,25 @@ def test_without_groups(spark: SparkSession) -> None:
 def test_no_rows(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], spark.createDataFrame(rows(9, 3)).schema)
     assert coalesce_readings(frame, "start_us", "id", group="sensor").collect() == []
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "said"),
+    [
+        (MAY_US // 1_000_000, MAY_US, "since is 1777593600: .*seconds or milliseconds"),
+        (MAY_US, MAY_US // 1_000_000, "until is 1777593600: .*seconds or milliseconds"),
+        (MAY_US, None, "until is None: a value in every row"),
+    ],
+)
+def test_times_of_another_unit_are_refused_by_the_name_of_their_column(
+    spark: SparkSession, begin: int, end: int | None, said: str
+) -> None:
+    frame = spark.createDataFrame([("r1", begin, end)], "name string, since bigint, until bigint")
+    with pytest.raises(PySparkException, match=said):
+        coalesce(frame, "since", "until", "name").collect()
+
+
+def test_an_end_may_be_open(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("r1", MAY_US, NOW_US)], "name string, since bigint, until bigint")
+    [run] = coalesce(frame, "since", "until", "name").collect()
+    assert (run["end_us"], run["is_open"]) == (NOW_US, False)

@@ -23,14 +23,14 @@ TEMPLATES = {
     "late": Histogram.from_latency([(0, 0.5, 0.6), (0.5, 1, 0.3), (1, 2, 0.1)]),
     "split": Histogram([-1, -0.5, 0.5, 1], [0.5, 0, 0.5]),
 }
-YEAR_US = 365 * 86_400 * 1_000_000
+MAY_US = 1_777_593_600_000_000  # the first of May 2026
 
 
 def rows(seed: int, count: int, *, areas: int = 6, hot: float = 0.6, span_s: int = 600) -> pa.Table:
     """Detections of which most are in one area, a third in a second's burst, and many at one time."""
     rng = np.random.default_rng(seed)
-    at_us = rng.integers(-span_s * 500, span_s * 500, count) * 1_000
-    at_us[rng.random(count) < 0.3] = rng.integers(0, 100) * 10_000
+    at_us = MAY_US + rng.integers(-span_s * 500, span_s * 500, count) * 1_000
+    at_us[rng.random(count) < 0.3] = MAY_US + rng.integers(0, 100) * 10_000
     area = np.where(rng.random(count) < hot, 0, rng.integers(1, areas, count))
     labels = list(TEMPLATES)
     return pa.table(
@@ -177,6 +177,9 @@ def test_what_cannot_be_used_is_said(spark: SparkSession) -> None:
     without = given.withColumn("area", F.when(F.col("id") != "61-3", F.col("area")))
     with pytest.raises(PySparkException, match="area is None: a value in every row"):
         timing_join(without, None, Window(1), 0.5, TEMPLATES).frame.collect()
+    timeless = given.withColumn("detected_at_us", F.when(F.col("id") != "61-3", F.col("detected_at_us")))
+    with pytest.raises(PySparkException, match="detected_at_us is None: a value in every row"):
+        timing_join(timeless, None, Window(1), 0.5, TEMPLATES).frame.collect()
     with pytest.raises(DetectionsError, match="detected_at_us is 'string'"):
         timing_join(given.withColumn("detected_at_us", F.lit("now")), None, Window(1), 0.5, TEMPLATES)
     with pytest.raises(PySparkException, match=r"template is '(late|split)': one of the 1 templates given"):
@@ -189,3 +192,37 @@ def test_what_cannot_be_used_is_said(spark: SparkSession) -> None:
                 "gps": TEMPLATES["gps"],
             },
         ).frame.collect()
+
+
+RENAMED = Columns(detected_at_us="when", id="name", template=None, area="site", sensor="device")
+
+
+def renamed(spark: SparkSession, name: str, device: str, at: int) -> DataFrame:
+    schema = "name string, when bigint, site string, device string"
+    return spark.createDataFrame([(name, at, "mill", device)], schema)
+
+
+def test_an_answer_has_the_id_whatever_it_is_called(spark: SparkSession) -> None:
+    a, b = renamed(spark, "x1", "left", MAY_US), renamed(spark, "y1", "right", MAY_US + 300_000)
+    found = timing_join(a, b, Window(1), 0.5, Histogram.point(), columns=RENAMED).frame
+    assert found.columns == ["site", "a_name", "b_name", "probability"]
+    assert answers(found, "a_name", "b_name") == {("x1", "y1"): 1.0}
+    both = timing_join(a.union(b), None, Window(1), 0.5, Histogram.point(), columns=RENAMED).frame
+    assert answers(both, "a_name", "b_name") == {("x1", "y1"): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (MAY_US // 1_000_000, "when is 1777593600: microseconds since 1970, .*this looks like seconds or milliseconds"),
+        (MAY_US // 1_000, "when is 1777593600000: microseconds since 1970, .*this looks like seconds or milliseconds"),
+        (MAY_US * 1_000, "when is 1777593600000000000: .*this looks like a finer unit"),
+        (None, "when is None: a value in every row"),
+    ],
+)
+def test_times_of_another_unit_are_refused_by_the_name_of_their_column(spark: SparkSession, at: int, said: str) -> None:
+    a, b = renamed(spark, "x1", "left", at), renamed(spark, "y1", "right", MAY_US)
+    for first, second in ((a, b), (b, a), (a, None)):
+        joined = timing_join(first, second, Window(1), 0.5, Histogram.point(), columns=RENAMED)
+        with pytest.raises(PySparkException, match=said):
+            joined.frame.collect()

@@ -43,7 +43,7 @@ def broken_off(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def test_a_retried_task_answers_once(spark: SparkSession, tmp_path: Path) -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    times_us = np.sort(np.random.default_rng(7).integers(0, 10**9, (2, 400)))
+    times_us = 10**15 + np.sort(np.random.default_rng(7).integers(0, 10**9, (2, 400)))
     pairs = library_timing_join(Detections(times_us[0], [CLOCK]), Detections(times_us[1], [CLOCK]), Window(3), 0.5)
     expected = sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
     assert len(expected) > 500

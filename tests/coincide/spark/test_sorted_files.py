@@ -22,14 +22,15 @@ TEMPLATES = {
 }
 LABELS = list(TEMPLATES)
 DAY_US = 200_000_000  # a short one
+FIRST_US = 8_000_000 * DAY_US  # in the year 2020
 
 
 def rows(seed: int, count: int = 900, areas: int = 7) -> pa.Table:
     """Detections of two streams over three days; half in one area, some at one time, some about midnight."""
     rng = np.random.default_rng(seed)
-    at_us = rng.integers(0, 3 * DAY_US, count) // 1_000 * 1_000
-    at_us[rng.random(count) < 0.1] = DAY_US
-    at_us[rng.random(count) < 0.1] = 2 * DAY_US - rng.integers(1, 400) * 1_000
+    at_us = FIRST_US + rng.integers(0, 3 * DAY_US, count) // 1_000 * 1_000
+    at_us[rng.random(count) < 0.1] = FIRST_US + DAY_US
+    at_us[rng.random(count) < 0.1] = FIRST_US + 2 * DAY_US - rng.integers(1, 400) * 1_000
     area = np.where(rng.random(count) < 0.5, 3, rng.integers(0, areas, count))
     return pa.table(
         {
@@ -175,3 +176,17 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     pq.write_table(pq.read_table(path), bare, write_statistics=False)
     with pytest.raises(DetectionsError, match="Parquet with statistics of area and detected_at_us"):
         SortedFiles([bare]).join(query, ["knock", "noise"], TEMPLATES)
+
+
+@pytest.mark.parametrize(
+    ("of_a_microsecond", "said"),
+    [(1_000_000, "detected_at_us is .*seconds or milliseconds"), (0.001, "detected_at_us is .*a finer unit")],
+)
+def test_times_of_another_unit_are_refused(tmp_path: Path, of_a_microsecond: float, said: str) -> None:
+    table = rows(1, 20)
+    times = pc.cast(pc.divide(table["detected_at_us"].cast(pa.float64()), of_a_microsecond), pa.int64(), safe=False)
+    wrong = table.set_column(table.column_names.index("detected_at_us"), "detected_at_us", times)
+    files = written(wrong, tmp_path, by="nothing")
+    query = PairQuery(Window(0.5), 0.3, "different")
+    with pytest.raises(DetectionsError, match=said):
+        SortedFiles(files).join(query, ["knock", "noise"], TEMPLATES)
