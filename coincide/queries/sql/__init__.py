@@ -60,7 +60,9 @@ def query_from_sql(text: str, id: str) -> AnyQuery:  # noqa: A002 - what queries
     """
     statement = statement_in(text)
     places: dict[str, At] = {}
-    is_join = statement.selected.is_everything and not any(source.window for source in statement.sources)
+    has_window = any(condition.kind == "window" for condition in statement.conditions)
+    has_range = any(source.window for source in statement.sources)
+    is_join = has_window or (statement.selected.is_everything and not has_range)
     document = (join_document if is_join else readings_document)(statement, places)
     _add_clauses(document, statement, places)
     try:

@@ -141,12 +141,24 @@ def tree_of(text: str) -> Any:
         word = str(fault.token)[:60]
         if fault.token.type == "$END":
             raise _fault(_end_of(text), f"is the end: expected {_listed(fault.accepts)}") from None
+        if word == "(" and (name := _name_before(text, fault.pos_in_stream)):
+            why = f"calls {name}, which is no function: attributes are compared with = or ~=, <, <=, > and >="
+            raise _fault((fault.line, fault.column), why) from None
         quoted = f', or "{word}" in double quotes as a name' if _is_reserved(word) and "NAME" in fault.accepts else ""
         raise _fault((fault.line, fault.column), f"is {word!r}: expected {_listed(fault.accepts)}{quoted}") from None
 
 
 def _fault(at: tuple[int, int], message: str) -> QueryTextError:
     return QueryTextError(at, f"line {at[0]}, column {at[1]}", message)
+
+
+_name_at_end = re.compile(r"([a-z_][a-z0-9_]*)\s*$", re.IGNORECASE).search
+
+
+def _name_before(text: str, position: int) -> str:
+    """Return the name that ends there, empty if none does, or a keyword."""
+    found = _name_at_end(text[max(position - 200, 0) : position])
+    return "" if found is None or _is_reserved(found[1]) else found[1]
 
 
 def _is_reserved(word: str) -> bool:

@@ -20,10 +20,12 @@ _LIMITS = {"above": ">", "at_least": ">=", "below": "<", "at_most": "<="}
 
 def join_document(statement: Statement, places: dict[str, At]) -> dict[str, Any]:
     """Return the fields that FROM and WHERE of a join set; `places` takes where they stand."""
+    _refuse_columns(statement)
     document: dict[str, Any] = {"from": _roles(statement.sources, places)}
     equal: list[Condition] = []
     for condition in statement.conditions:
         if condition.kind == "window":
+            _refuse_unless_threshold(condition, statement)
             _add_edge(document, condition, places)
         elif condition.kind == "tested":
             _add_test(document["from"], condition, places)
@@ -45,6 +47,23 @@ def join_document(statement: Statement, places: dict[str, At]) -> dict[str, Any]
     return document
 
 
+def _refuse_columns(statement: Statement) -> None:
+    """Refuse what a join cannot select; a query over readings can."""
+    selected = statement.selected
+    if not selected.is_everything:
+        longest = () if selected.longest is None else (selected.longest.at,)
+        parts = [each.at for each in selected.columns] + [each.at for each in selected.periods]
+        places = (*parts, *longest)
+        raise refusal(places[0], "is selected, but a join tells whole matches: write SELECT *")
+
+
+def _refuse_unless_threshold(condition: Condition, statement: Statement) -> None:
+    """Refuse a window that nobody says a probability for."""
+    if condition.threshold is None and not any(clause.field == "joint_threshold" for clause in statement.clauses):
+        exact = "where all times are exact, as in the window join's paper, it is 1"
+        raise refusal(condition.at, f"has no threshold: write WITH THRESHOLD and a probability behind it; {exact}")
+
+
 def _of_readings(condition: Condition) -> str:
     said = {"overlapping": "OVERLAPS", "lasting": "CAST", "similar": "~=", "different": "!="}
     return said[condition.kind]
@@ -63,6 +82,8 @@ def _roles(sources: Sequence[FromItem], places: dict[str, At]) -> dict[str, Any]
     for source in sources:
         if source.schema is not None:
             raise refusal(source.at, f"lists attributes of {source.stream}: a query over readings may, a join may not")
+        if source.window is not None:
+            raise refusal(source.at, "has a RANGE: a query over readings may, a join may not")
         if source.role in roles:
             raise refusal(source.at, f"names the role {source.role} a second time: give each stream a role of its own")
         roles[source.role] = source.stream

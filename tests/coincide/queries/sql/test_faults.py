@@ -43,10 +43,14 @@ OF_JOINS = [
     (PAIR + " SENSORS ANY SENSORS SAME", "SENSORS SAME", "sets sensors a second time"),
     (PAIR + " COALESCE GAP 1 s GAP 2 s", "GAP 2 s", "sets gap_s a second time"),
     (PAIR + ' ALERT {"title": "a", "title": "b"}', '"title": "b"', "sets title a second time"),
+    (PAIR.replace(" WITH THRESHOLD 0.6", ""), "WINDOW", "has no threshold: write WITH THRESHOLD and a probability"),
+    (PAIR.replace("*", "s.db, a.db"), "s.db", "is selected, but a join tells whole matches: write SELECT *"),
+    (PAIR.replace("*", "s.db, VALID(s.db)"), "s.db", "is selected, but a join tells whole matches: write SELECT *"),
+    (PAIR.replace("seismic s", "seismic s RANGE 1 h SLIDES 1 h"), "seismic s", "has a RANGE: a query over readings"),
+    (PAIR + " AND ALIKE(s.x, a.x)", "(s.x", "calls ALIKE, which is no function: attributes are compared with ="),
 ]
 OF_FIELDS = [
     (PAIR.replace(", a)", ", z)"), "WINDOW", "names 'z', which is no role of from"),
-    (PAIR.replace(" WITH THRESHOLD 0.6", ""), "WINDOW", "is missing: above 0 and at most 1"),
     (PAIR + " COALESCE HOLD 1 s", "COALESCE", "is unknown: one of gap_s, by, interval"),
     (PAIR + " AT LEAST 2", "AT LEAST", "at_least"),
     (PAIR + " LIMITS max_colours = 3", "LIMITS", "max_colours"),
