@@ -9,7 +9,7 @@ from coincide.offsets.long_windows import least_probability
 from coincide.papers.counted_answer import PaperResult, TimingAnswer, is_inside
 from coincide.papers.interval_timing.regions import refuse_short_window
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
-from coincide.papers.ptjoin.partition_bounds import installed_conditions, partitions_for_any_threshold
+from coincide.papers.ptjoin.partition_bounds import bound_us, installed_conditions, partitions_for_any_threshold
 from coincide.papers.recording import Event, Recording, StreamParameters
 from coincide.papers.sorted_buffers import FAR_US, SortedBuffer
 
@@ -41,10 +41,10 @@ class EvaluatedCondition:
         return self._is_enough(self._starts(new, partner), new, partner)
 
     def _ends(self, new: Event, partner: Event) -> float:
-        return ge(self._new[new.template] + self._window.hi_s * 1e6, self._moved(new, partner))
+        return ge(self._new[new.template] + bound_us(self._window.hi_s), self._moved(new, partner))
 
     def _starts(self, new: Event, partner: Event) -> float:
-        return ge(self._moved(new, partner) - self._window.lo_s * 1e6, self._new[new.template])
+        return ge(self._moved(new, partner) - bound_us(self._window.lo_s), self._new[new.template])
 
     def _moved(self, new: Event, partner: Event) -> HistogramTimestamp:
         return self._partners[partner.template] + (partner.detected_at_us - new.detected_at_us)
@@ -101,7 +101,7 @@ def eager(recording: Recording, window: Window, threshold: float) -> PaperResult
 
     def obsolete_before_us(new: Event) -> int:
         """Where the left probing range of the last event that may still arrive starts, by Equation 4."""
-        base, lo_us = known[new.stream], math.floor(answer.windows[new.stream].lo_s * 1e6)
+        base, lo_us = known[new.stream], math.floor(bound_us(answer.windows[new.stream].lo_s))
         return new.latest_us - base.max_delay_us - longest_us(base) + lo_us
 
     return answer.replayed(join, obsolete_before_us)

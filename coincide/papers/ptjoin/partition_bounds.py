@@ -53,13 +53,22 @@ class Partitions:
         return partner.latest_us < self.sure_first_us
 
 
+def bound_us(seconds: float) -> float:
+    """Return a bound of a window in microseconds: the whole one that it is the nearest number of seconds to, if any.
+
+    2.01 s are 2,010,000 us, but the product in float64 is less, so that a pair at the very end would be lost.
+    """
+    nearest = round(seconds * 1e6)
+    return nearest if nearest / 1e6 == seconds else seconds * 1e6
+
+
 def partitions_for_any_threshold(new: Event, window: Window, longest_us: int) -> Partitions:
     """Return the partitions for `new` by Equations 4 to 6, which know no threshold and only the longest template.
 
     `longest_us` is pi_B, the length of the other stream's longest template, rounded up. Bounds that are no whole
     microsecond are rounded so that the probing ranges grow.
     """
-    lo_us, hi_us = window.lo_s * 1e6, window.hi_s * 1e6
+    lo_us, hi_us = bound_us(window.lo_s), bound_us(window.hi_s)
     return Partitions(
         new.earliest_us + math.floor(lo_us),
         new.latest_us + math.ceil(lo_us) + longest_us,

@@ -57,6 +57,20 @@ def test_a_window_exactly_as_long_as_both_templates(base_us: int, threshold: flo
         assert_all_answer_alike(streams, TIMING_JOINS)
 
 
+@pytest.mark.parametrize("end_s", [2.01, 4.02, 1.1, 0.07, 9.03])
+@pytest.mark.parametrize("past_us", [0, 1])
+@pytest.mark.parametrize("lo_s", [0.0, -1.0, None])
+def test_the_ends_of_a_decimal_window_belong_to_it(end_s: float, past_us: int, lo_s: float | None) -> None:
+    at_us = round(end_s * 1e6) + past_us
+    a, b = Detections([0], [Histogram.point()]), Detections([at_us, -at_us], [Histogram.point()])
+    window = Window(end_s) if lo_s is None else Window(lo_s=lo_s, hi_s=end_s)
+    for streams in (
+        Recorded(a, b, [0, 1, 2], window, 0.5),
+        Recorded(b, a, [1, 2, 0], Window(lo_s=-end_s, hi_s=0.5), 0.5),
+    ):
+        assert_all_answer_alike(streams, TIMING_JOINS)
+
+
 @settings(max_examples=examples(50))
 @given(recorded(UNIFORM, ()), st.sampled_from([1.0, 1 - 1e-14]))
 def test_windows_exactly_as_long_as_uniform_templates_at_threshold_1(streams: Recorded, threshold: float) -> None:
