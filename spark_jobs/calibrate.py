@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -115,11 +116,12 @@ def _run(spark: SparkSession, given: argparse.Namespace, settings: FusionSetting
 def main(arguments: Sequence[str] | None = None) -> int:
     """Learn and write; return the exit status: 0, or after one sentence on standard error 1 or `REFUSED`."""
     parser = _parser()
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(_with_joined_windows(sys.argv[1:] if arguments is None else arguments))
     if not given.out and not given.propose and not given.picture:
         parser.error("one of the arguments --out --propose --picture is required")
-    if given.consensus and not given.present:
-        parser.error("argument --consensus: needs the present templates: --present")
+    for option in ("consensus", "propose"):
+        if getattr(given, option) and not given.present:
+            parser.error(f"argument --{option}: needs the present templates: --present")
     try:
         settings = load_settings(FusionSettings, given.config, os.environ)
         if given.master:
@@ -151,8 +153,11 @@ def _given_out(found: Calibrated, given: argparse.Namespace, settings: FusionSet
         now_us = system_clock_us()
         proposals = [proposal for each in learnt if (proposal := proposal_of(each, now_us)) is not None]
         better = [each for each in proposals if each.is_better]
+        judged = sum(each.is_judged for each in proposals)
         propose(settings, better)
-        yield f"proposed {len(better)}; the present templates of {len(learnt) - len(better)} do as well on later errors"
+        yield f"proposed {len(better)}; the present templates of {judged - len(better)} do as well on later errors"
+        if judged < len(learnt):
+            yield f"{len(learnt) - judged} are not proposed: later errors are too few, or no present template is known"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -178,6 +183,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
     parser.add_argument("--master", help="Spark master; wins over the setting of that name")
     return parser
+
+
+def _with_joined_windows(words: Sequence[str]) -> list[str]:
+    """Join ``--within -10:2`` to one word: argparse would take -10:2 for an option."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] == "--within" and re.match(r"-[\d.]", word):
+            joined[-1] = f"--within={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _within(text: str) -> Window:

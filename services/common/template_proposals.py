@@ -54,8 +54,13 @@ class TemplateProposal(Struct, frozen=True, kw_only=True):
 
     @property
     def is_better(self) -> bool:
-        """Whether it does better than the present one on later errors, as far as anybody can tell."""
-        return self.score is None or self.present_score is None or self.score > self.present_score
+        """Whether it does better than the present one on later errors; it does not where nobody can tell."""
+        return self.is_judged and self.score > self.present_score  # type: ignore[operator]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there are later errors, and a present template, to judge it by."""
+        return self.score is not None and self.present_score is not None
 
     @property
     def key(self) -> bytes:
