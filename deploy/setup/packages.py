@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -101,6 +102,15 @@ def uv_settings(listed: str) -> dict[str, str]:
     return {TOLD[name]: value.replace("\\n", " ").strip() for _, name, value in found if name in TOLD}
 
 
+def link_library(site_packages: Path) -> None:
+    """Let this environment's Python find the checkout's `coincide` from any folder, and nothing else of it."""
+    link = site_packages / "coincide"
+    if link.is_symlink():
+        link.unlink()  # it may be of a checkout that was moved
+    if not link.exists():  # else somebody has installed the package itself
+        link.symlink_to(ROOT / "coincide", target_is_directory=True)
+
+
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m deploy.setup.packages")
     parser.add_argument("locks", nargs="+", metavar="LOCK", help="such as requirements-run.lock")
@@ -113,6 +123,8 @@ def _main() -> None:
     print(f"Installing {' and '.join(locks)}", flush=True)
     began_s = time.monotonic()
     program = install(locks)
+    if sys.prefix != sys.base_prefix:
+        link_library(Path(sysconfig.get_path("purelib")))
     print(f"Installed in {time.monotonic() - began_s:.0f} s by {program}", flush=True)
 
 

@@ -92,3 +92,24 @@ def test_the_set_up_needs_no_package() -> None:
     """It runs before there is one; -S leaves out those that are here."""
     command = [sys.executable, "-S", "-c", "import deploy.setup.packages"]
     subprocess.run(command, cwd=ROOT, check=True, timeout=60)
+
+
+def test_the_command_runs_in_any_folder(tmp_path: Path) -> None:
+    site, elsewhere = tmp_path / "site-packages", tmp_path / "elsewhere"
+    site.mkdir()
+    elsewhere.mkdir()
+    (site / "coincide").symlink_to(tmp_path / "a-checkout-that-was-moved")
+    packages.link_library(site)
+    packages.link_library(site)
+    environ = {"PYTHONPATH": str(site), "PATH": "/bin"}
+    for code in ("-m coincide --version", "-c import\tcoincide.command.main"):
+        subprocess.run(
+            [sys.executable, *code.split(" ")], cwd=elsewhere, env=environ, check=True, timeout=60, capture_output=True
+        )
+    assert subprocess.run([sys.executable, "-c", "import deploy"], cwd=elsewhere, env=environ, check=False).returncode
+
+
+def test_a_package_that_somebody_has_installed_stays(tmp_path: Path) -> None:
+    (tmp_path / "coincide").mkdir()
+    packages.link_library(tmp_path)
+    assert not (tmp_path / "coincide").is_symlink()
