@@ -9,7 +9,9 @@ class ConsoleMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
         self.refused = self._counter(
-            "requests_refused", "Requests refused before anybody looked at them: host, origin, body, key.", "reason"
+            "requests_refused",
+            "Requests refused before anybody looked at them: path, host, origin, body, key.",
+            "reason",
         )
         self.sign_ins = self._counter("sign_ins", "Attempts to sign in, by outcome: good, bad, away.", "outcome")
         self.asked = self._counter("requests", "Requests to the services, by outcome: good, refused, away.", "outcome")

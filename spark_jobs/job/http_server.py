@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from services.common.access.caller import Caller
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.access.guard import HEADERS
+from services.common.http.route_table import PathRoute, RouteTable
 from services.common.settings import ComponentSettings, SettingsError
 
 LONGEST_UNREAD = 65_536
@@ -58,8 +59,13 @@ class GuardedServer(ThreadingHTTPServer):
 
 
 class GuardedHandler(BaseHTTPRequestHandler):
-    """Answers a request only if the guard lets it pass."""
+    """Answers a request only if the guard lets it pass.
 
+    `place` is the path with its percent-encoding undone, `query` what stands behind it: scope and answer go by these.
+    """
+
+    routes: RouteTable
+    place = query = ""
     timeout = 10.0  # seconds for a request
     server: GuardedServer
     caller = Caller()  # of the request at hand
@@ -70,7 +76,10 @@ class GuardedHandler(BaseHTTPRequestHandler):
         if not super().parse_request():
             return False
         headers = {name: ", ".join(each) for name in HEADERS if (each := self.headers.get_all(name))}
-        ruling = self.server.access.guard.rule(self.command, urlsplit(self.path).path, headers, self.client_address[0])
+        path, _, self.query = self.path.partition("?")
+        self.place = unquote(path)
+        route = self.routes.find(self.command, self.place)
+        ruling = self.server.access.guard.rule(self.command, self.place, route, headers, self.client_address[0])
         self.caller, self._added = ruling.caller, ruling.headers
         if ruling.status is None:
             return True
@@ -119,14 +128,14 @@ class JobServer(GuardedServer):
 
 class _Handler(GuardedHandler):
     server: JobServer
+    routes = RouteTable(PathRoute.of(path, "GET") for path in ("/metrics", "/livez", "/readyz"))
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        if path == "/metrics":
+        if self.place == "/metrics":
             self._answer(HTTPStatus.OK, generate_latest(self.server.registry), CONTENT_TYPE_LATEST)
-        elif path == "/livez":
+        elif self.place == "/livez":
             self._answer(HTTPStatus.OK, b"alive\n")
-        elif path == "/readyz":
+        elif self.place == "/readyz":
             reason = self.server.why_not_ready()
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK, f"{reason or 'ready'}\n".encode())
         else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
@@ -18,6 +18,7 @@ from coincide.queries import AnyQuery
 from services.common.access.caller import REASON_HEADER, Caller, ReasonError
 from services.common.access.component_access import ComponentAccess, export_readiness
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.route_table import PathRoute, RouteTable
 from services.common.settings import ComponentSettings
 from spark_jobs.job.http_server import GuardedHandler, GuardedServer
 from spark_jobs.replaying.request import (
@@ -41,6 +42,14 @@ KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "
 FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
 LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
 LONGEST_NAME = 128
+_READ = ("/livez", "/readyz", "/metrics", *(f"{path}/{{id}}/{{part}}" for path in PATHS), "/v1/queries/{id}/what-if")
+ROUTES = RouteTable(
+    [
+        *(PathRoute.of(path, "GET") for path in _READ),
+        *(PathRoute.of(path, "GET", "POST") for path in PATHS),
+        *(PathRoute.of(f"{path}/{{id}}", "GET", "DELETE") for path in PATHS),
+    ]
+)
 
 
 class ProblemError(Exception):
@@ -73,6 +82,7 @@ class RunServer(GuardedServer):
 class _Handler(GuardedHandler):
     timeout = 30.0  # seconds for a request
     server: RunServer
+    routes = ROUTES
 
     def do_GET(self) -> None:  # noqa: N802 - the base class calls it
         self._answered(self._get)
@@ -84,16 +94,16 @@ class _Handler(GuardedHandler):
         self._answered(self._delete)
 
     def _get(self) -> None:
-        queue, url = self.server.service.queue, urlsplit(self.path)
-        if url.path in ("/livez", "/readyz"):
+        queue = self.server.service.queue
+        if self.place in ("/livez", "/readyz"):
             self._answer(HTTPStatus.OK, {"status": "ready"})
-        elif url.path == "/metrics":
+        elif self.place == "/metrics":
             self._send(HTTPStatus.OK, generate_latest(self.server.service.registry), CONTENT_TYPE_LATEST)
-        elif url.path in PATHS:
-            runs = [said for said in queue.summaries() if url.path == f"/v1/{_kind(said)}-runs"]
+        elif self.place in PATHS:
+            runs = [said for said in queue.summaries() if self.place == f"/v1/{_kind(said)}-runs"]
             self._answer(HTTPStatus.OK, {"items": runs})
-        elif matched := WHAT_IF.fullmatch(url.path):
-            asked = dict(parse_qsl(url.query))
+        elif matched := WHAT_IF.fullmatch(self.place):
+            asked = dict(parse_qsl(self.query))
             numbers = {name: _number(name, asked.pop(name)) for name in ("min_threshold",) if name in asked}
             self._submitted({"query": matched[1], "keeps_matches": False, **asked, **numbers})
         else:
@@ -101,7 +111,7 @@ class _Handler(GuardedHandler):
             if part in FILES:
                 self._send_lines(run, part)
             elif part == "compare":
-                self._answer(HTTPStatus.OK, self.server.service.compare(run, _other(url.query)))
+                self._answer(HTTPStatus.OK, self.server.service.compare(run, _other(self.query)))
             elif part == "curve":
                 said = queue.summary(run) or {}
                 self._answer(HTTPStatus.OK, {name: said.get(name) for name in ("run", "state", "curve", "histogram")})
@@ -109,13 +119,12 @@ class _Handler(GuardedHandler):
                 self._answer(HTTPStatus.OK, queue.summary(run) or {})
 
     def _post(self) -> None:
-        path = urlsplit(self.path).path
-        if path not in PATHS:
+        if self.place not in PATHS:
             raise ProblemError(HTTPStatus.NOT_FOUND, f"POST is for {' and '.join(PATHS)}")
         if self.headers.get_content_type() != "application/json":  # no page of another origin can send that unasked
             raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
         fields = self._body()
-        if path == "/v1/history-runs":
+        if self.place == "/v1/history-runs":
             self._submitted(fields)
         else:
             _refuse_unknown(fields, LEARNING_FIELDS)
@@ -156,7 +165,7 @@ class _Handler(GuardedHandler):
 
     def _run(self) -> tuple[str, str | None]:
         """Return the run that the path names, and which part of it."""
-        matched = RUN.fullmatch(urlsplit(self.path).path)
+        matched = RUN.fullmatch(self.place)
         said = None if matched is None else self.server.service.queue.summary(matched[2])
         if matched is None or said is None or matched[1] != _kind(said) or matched[3] not in (None, *PARTS[matched[1]]):
             raise ProblemError(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:200]}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from services.common.access.caller import SCOPE_MEMBER
 from services.common.access.guard import HEADERS, Guard, Refusal, Ruling
+from services.common.http.app_routes import routes_of
 from services.common.settings import MOST_OPEN_PER_PEER
 
 Scope = MutableMapping[str, Any]
@@ -35,7 +36,7 @@ class Guarded:
 
     def __init__(self, application: Application, guard: Guard, most_open_per_peer: int = MOST_OPEN_PER_PEER) -> None:
         self.application = application
-        self._guard = guard
+        self._guard, self._routes = guard, routes_of(application)
         self._most_open = most_open_per_peer
         self._open: Counter[Peer] = Counter()
 
@@ -49,7 +50,8 @@ class Guarded:
         client = scope.get("client")
         address = client[0] if client else None
         headers = _read_headers(scope["headers"])
-        ruling = self._guard.rule(scope["method"], scope["path"], headers, address)
+        method, path = scope["method"], scope["path"]
+        ruling = self._guard.rule(method, path, self._routes.find(method, path), headers, address)
         peer = address, ruling.caller.key
         if ruling.status is None and self._open[peer] >= self._most_open and scope["method"] not in _BODILESS:
             ruling = self._guard.refuse(self._too_many_open(), ruling.caller, headers)

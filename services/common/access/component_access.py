@@ -70,7 +70,7 @@ def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter
     """Return what is counted of one component: requests that were refused, by reason, and changes not audited."""
     refused = Counter(
         f"coincide_{component}_requests_refused",
-        "Requests refused before anybody looked at them, by reason: host, origin, content_type, no_key, bad_key, "
+        "Requests refused before anybody looked at them, by reason: path, host, origin, content_type, no_key, bad_key, "
         "scope, rate, open_requests, keys_unread.",
         ["reason"],
         registry=registry,

@@ -19,12 +19,16 @@ PROBLEM: dict[str, Any] = {
         "detail": {"type": "string", "description": "one sentence for the caller"},
     },
 }
-_ALWAYS = {"421": "The Host is not a name of this server", "403": "A page from elsewhere, or the key lacks the scope"}
+_ALWAYS = {
+    "400": "The path has a control character, or the body cannot be read",
+    "403": "A page from elsewhere, or the key lacks the scope",
+    "421": "The Host is not a name of this server",
+}
 _OF_KEYS = {
     "401": "A key is needed, or this is none",
     "429": "The key's rate is exceeded, or the peer has too many requests open",
 }
-_OF_BODIES = {"400": "The body cannot be read", "415": "The body's Content-Type is absent, or another one is due"}
+_OF_BODIES = {"415": "The body's Content-Type is absent, or another one is due"}
 _KEY = {"type": "http", "scheme": "bearer", "description": "A key: ck_, its id, and 256 random bits."}
 
 

@@ -1,4 +1,4 @@
-"""Guard: what every component asks of a request before it looks at it: Host, Origin, Content-Type, key, scope, rate.
+"""Guard: what every component asks of a request before it looks at it: path, Host, Origin, Content-Type, key, rate.
 
 It knows no server: `services.common.access.asgi` and the jobs' HTTP servers hand it a method, a path and headers.
 """
@@ -16,6 +16,7 @@ from services.common.access.caller import Caller
 from services.common.access.key_scopes import needed_scope
 from services.common.access.origins import Origins, has_body, why_not_content_type
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.route_table import why_not_path
 from services.common.topic_names import DEFAULT_NAMES, TopicNames
 
 #: The headers that the guard reads, in small letters; of one that is given twice both values, with a comma between.
@@ -77,14 +78,20 @@ class Guard:
         self._on_refused, self._clock_s, self._names = on_refused, clock_s, names
         self._paid_until_s: dict[str, float] = {}
 
-    def rule(self, method: str, path: str, headers: Mapping[str, str], address: str | None) -> Ruling:
-        """Return what becomes of a request; `headers` has those of `HEADERS` that it has."""
+    def rule(
+        self, method: str, path: str, route: str | None, headers: Mapping[str, str], address: str | None
+    ) -> Ruling:
+        """Return what becomes of a request; `headers` has those of `HEADERS` that it has.
+
+        `path` has its percent-encoding undone. `route` is the template of the route that answers this method and path,
+        None where there is none: so the scope is that of what would answer, however the path is written.
+        """
         added = self._cors(headers)
         try:
-            self._check_source(method, headers)
+            self._check_source(method, path, headers)
             if added and method == "OPTIONS" and "access-control-request-method" in headers:
                 return Ruling(Caller(address=address), 204, headers={**added, **_PREFLIGHT})
-            return Ruling(self._caller(method, path, headers, address), headers=added)
+            return Ruling(self._caller(method, route, headers, address), headers=added)
         except Refusal as why:
             return self.refuse(why, Caller(address=address), headers)
 
@@ -100,7 +107,9 @@ class Guard:
         """Whether the key with this id is valid now."""
         return self._ring.get(key) is not None
 
-    def _check_source(self, method: str, headers: Mapping[str, str]) -> None:
+    def _check_source(self, method: str, path: str, headers: Mapping[str, str]) -> None:
+        if why := why_not_path(path):
+            raise Refusal(400, "path", why)
         if why := self._origins.why_not_host(headers):
             raise Refusal(421, "host", why)
         if why := self._origins.why_not_origin(method, headers):
@@ -117,8 +126,8 @@ class Guard:
             "Vary": "Origin",
         }
 
-    def _caller(self, method: str, path: str, headers: Mapping[str, str], address: str | None) -> Caller:
-        scope = needed_scope(method, path)
+    def _caller(self, method: str, route: str | None, headers: Mapping[str, str], address: str | None) -> Caller:
+        scope = needed_scope(method, route)
         credentials = headers.get("authorization")
         if scope is None or (credentials is None and not self._needs_key):
             return Caller(address=address)

@@ -44,18 +44,21 @@ _OF_CHANGES = {
     "alerts": KeyScope.ALERTS,
     "silences": KeyScope.ALERTS,
 }
-_EXPLAINING = re.compile("/v1/queries/[^/]+/explain")  # brings a query, and changes nothing
+_EXPLAINING = "/v1/queries/{id}/explain"  # its POST brings a query, and changes nothing
 _SECRETIVE = frozenset({"keys", "audit"})
 
 
-def needed_scope(method: str, path: str) -> KeyScope | None:
-    """Return the scope that a request needs; None for one that needs no key. What is not listed here needs admin."""
-    if path in OPEN_PATHS:
+def needed_scope(method: str, route: str | None) -> KeyScope | None:
+    """Return the scope that a request needs; None for one that needs no key. What is not listed here needs admin.
+
+    `route` is how the route that the request is for is written; None where there is none, and so nothing to be had.
+    """
+    if route in OPEN_PATHS:
         return None
-    collection = path.split("/", 3)[2] if path.startswith("/v1/") else ""
+    collection = route.split("/", 3)[2] if route and route.startswith("/v1/") else ""
     if collection in _SECRETIVE:
         return KeyScope.ADMIN
-    is_reading = method in _READING or (method == "POST" and _EXPLAINING.fullmatch(path))
+    is_reading = method in _READING or (method, route) == ("POST", _EXPLAINING)
     return KeyScope.READ if is_reading else _OF_CHANGES.get(collection, KeyScope.ADMIN)
 
 

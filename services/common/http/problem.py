@@ -8,8 +8,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.routing import compile_path
 
+from services.common.http.app_routes import routes_of
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.settings import describe_errors
 
@@ -63,13 +63,12 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
 
 
 def _methods(request: Request) -> list[str]:
-    """Return every method that the document has for this path, whichever router it comes from."""
+    """Return every method of this path, whichever router it comes from."""
     app = request.app
-    if not hasattr(app.state, "methods_of_paths"):
-        paths = app.openapi()["paths"].items()
-        app.state.methods_of_paths = [(compile_path(path)[0], [*map(str.upper, methods)]) for path, methods in paths]
-    fitting = (methods for fits, methods in app.state.methods_of_paths if fits.match(request.url.path))
-    return sorted({method for methods in fitting for method in methods})
+    if not hasattr(app.state, "routes"):
+        app.state.routes = routes_of(app)
+    methods: list[str] = app.state.routes.methods(request.scope["path"])
+    return methods
 
 
 async def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.common.access.origins import Origins
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.route_table import why_not_path
 from services.console.access.sessions import COOKIE, PersonSession, PersonSessions
 from services.console.metrics import ConsoleMetrics
 
@@ -87,6 +88,8 @@ class Gate:
 
     def _why_not(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str] | None:
         """Return status, reason and sentence of a refusal; None where the request may go on."""
+        if why := why_not_path(scope["path"]):
+            return 400, "path", why
         if why := self._origins.why_not_host(headers):
             return 421, "host", why
         # A websocket begins as a GET, but a page from elsewhere may begin one too: it needs an origin of ours.

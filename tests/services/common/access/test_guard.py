@@ -20,7 +20,7 @@ LISTED = "https://console.example"
 def rule(headers: dict[str, str], method: str = "GET", path: str = "/v1/queries", **guard: Any) -> Ruling:
     origins = Origins("192.0.2.7", ["Alerting.example"], [LISTED])
     made = Guard(origins, guard.pop("ring", KeyRing()), needs_key=guard.pop("needs_key", False), **guard)
-    return made.rule(method, path, headers, "198.51.100.1")
+    return made.rule(method, path, path, headers, "198.51.100.1")
 
 
 def status(headers: dict[str, str], method: str = "GET", path: str = "/v1/queries", **guard: Any) -> int | None:
@@ -69,13 +69,20 @@ def test_another_name_is_refused_on_every_path(host: str, path: str) -> None:
     assert b"allowed_hosts" in refused.body
 
 
+@pytest.mark.parametrize("character", [*map(chr, range(32)), "\x7f", "\x80", "\x85", "\x9f"])
+def test_a_control_character_is_in_no_path(character: str) -> None:
+    for path in (f"/livez{character}", f"{character}/livez", f"/v1/{character}keys"):
+        refused = rule({"host": "evil.example"}, path=path)
+        assert (refused.status, b"control character" in refused.body) == (400, True)
+
+
 def test_a_request_without_a_host_is_refused() -> None:
     assert status({}) == 421
 
 
 def test_any_name_is_taken_only_where_the_settings_say_so() -> None:
     guard = Guard(Origins("127.0.0.1", ["*"]), KeyRing(), needs_key=False)
-    assert guard.rule("GET", "/v1/queries", {"host": "evil.example"}, None).status is None
+    assert guard.rule("GET", "/v1/queries", "/v1/queries", {"host": "evil.example"}, None).status is None
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
@@ -231,11 +238,11 @@ def test_a_key_has_a_rate_of_its_own(records: KeptRecords) -> None:
     guard = Guard(Origins("127.0.0.1"), records.ring, needs_key=True, clock_s=lambda: now_s[0])
 
     def statuses(text: str, count: int) -> list[int | None]:
-        return [guard.rule("GET", "/v1/queries", with_key(text), None).status for _ in range(count)]
+        return [guard.rule("GET", "/v1/queries", "/v1/queries", with_key(text), None).status for _ in range(count)]
 
     assert statuses(slow, 4) == [None, None, 429, 429]
     assert statuses(other, 1) == [None]
-    assert guard.rule("GET", "/v1/queries", with_key(slow), None).headers["Retry-After"] == "1"
+    assert guard.rule("GET", "/v1/queries", "/v1/queries", with_key(slow), None).headers["Retry-After"] == "1"
     now_s[0] += 0.5
     assert statuses(slow, 2) == [None, 429]
     now_s[0] += 1000
@@ -251,7 +258,7 @@ def test_no_more_pass_than_the_rate_and_one_burst(rate: float, pauses_s: list[fl
     passed = 0
     for pause_s in pauses_s:
         now_s[0] += pause_s
-        passed += guard.rule("GET", "/v1/queries", with_key(text), None).status is None
+        passed += guard.rule("GET", "/v1/queries", "/v1/queries", with_key(text), None).status is None
     assert passed <= rate * (now_s[0] + 1) + 1
 
 
@@ -265,6 +272,6 @@ def test_refusals_are_counted_by_reason(records: KeptRecords) -> None:
         with_key("no"),
         {**HERE, "content-length": "1"},
     ):
-        guard.rule("POST", "/v1/queries", headers, None)
-    guard.rule("POST", "/v1/queries", with_key(records.make("r", ["read"])), None)
+        guard.rule("POST", "/v1/queries", "/v1/queries", headers, None)
+    guard.rule("POST", "/v1/queries", "/v1/queries", with_key(records.make("r", ["read"])), None)
     assert counted == ["host", "origin", "no_key", "bad_key", "content_type", "scope"]

@@ -1,0 +1,17 @@
+"""The routes of a FastAPI application as a table; a request is matched with the patterns that FastAPI itself uses."""
+
+from typing import Any
+
+from fastapi.routing import iter_route_contexts
+
+from services.common.http.route_table import PathRoute, RouteTable
+
+
+def routes_of(application: Any) -> RouteTable:
+    """Return the routes of `application`; none where it is no application of FastAPI."""
+    contexts = iter_route_contexts(getattr(application, "routes", ()))
+    return RouteTable(
+        PathRoute(each.path_regex, each.path_format, frozenset(each.methods))
+        for each in contexts
+        if each.path_format is not None and each.methods
+    )
