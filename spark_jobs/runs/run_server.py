@@ -40,12 +40,14 @@ WHAT_IF = re.compile(r"/v1/queries/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/what-if")
 FILES = {"matches": MATCHES, "episodes": EPISODES, "templates": TEMPLATES}
 KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "warm_up_s": float | int}
 FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
+WHAT_IF_FIELDS = tuple(name for name in FIELDS if name not in ("query", "keeps_matches"))
 LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
 LONGEST_NAME = 128
-_READ = ("/livez", "/readyz", "/metrics", *(f"{path}/{{id}}/{{part}}" for path in PATHS), "/v1/queries/{id}/what-if")
+_READ = ("/livez", "/readyz", "/metrics", *(f"{path}/{{id}}/{{part}}" for path in PATHS))
 ROUTES = RouteTable(
     [
         *(PathRoute.of(path, "GET") for path in _READ),
+        PathRoute.of("/v1/queries/{id}/what-if", "POST"),
         *(PathRoute.of(path, "GET", "POST") for path in PATHS),
         *(PathRoute.of(f"{path}/{{id}}", "GET", "DELETE") for path in PATHS),
     ]
@@ -102,10 +104,6 @@ class _Handler(GuardedHandler):
         elif self.place in PATHS:
             runs = [said for said in queue.summaries() if self.place == f"/v1/{_kind(said)}-runs"]
             self._answer(HTTPStatus.OK, {"items": runs})
-        elif matched := WHAT_IF.fullmatch(self.place):
-            asked = dict(parse_qsl(self.query))
-            numbers = {name: _number(name, asked.pop(name)) for name in ("min_threshold",) if name in asked}
-            self._submitted({"query": matched[1], "keeps_matches": False, **asked, **numbers})
         else:
             run, part = self._run()
             if part in FILES:
@@ -119,12 +117,16 @@ class _Handler(GuardedHandler):
                 self._answer(HTTPStatus.OK, queue.summary(run) or {})
 
     def _post(self) -> None:
-        if self.place not in PATHS:
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"POST is for {' and '.join(PATHS)}")
+        what_if = WHAT_IF.fullmatch(self.place)
+        if what_if is None and self.place not in PATHS:
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"POST is for {' and '.join(PATHS)}, and for what-ifs")
         if self.headers.get_content_type() != "application/json":  # no page of another origin can send that unasked
             raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
         fields = self._body()
-        if self.place == "/v1/history-runs":
+        if what_if:
+            _refuse_unknown(fields, WHAT_IF_FIELDS)
+            self._submitted({**fields, "query": what_if[1], "keeps_matches": False})
+        elif self.place == "/v1/history-runs":
             self._submitted(fields)
         else:
             _refuse_unknown(fields, LEARNING_FIELDS)
@@ -293,13 +295,6 @@ def _refuse_unknown(fields: Mapping[str, Any], known: tuple[str, ...]) -> None:
 def _kind(summary: Mapping[str, Any]) -> str:
     """Return in which collection a run is."""
     return "history" if asks_query(summary["request"]) else "learning"
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise RunError(f"{name} is {text[:80]!r}: a number") from None
 
 
 def _other(query: str) -> str:

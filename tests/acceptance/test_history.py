@@ -31,7 +31,7 @@ def done(system: System, answer: httpx2.Response) -> dict[str, Any]:
 
 def test_what_if_over_the_archive_has_the_matches_that_are_live(system: System, neutrinos: Live) -> None:
     url = f"{system.layout.url('history')}/v1/queries/{ANY_TWO}/what-if"
-    said = done(system, httpx2.get(url, params={**DAY, "min_threshold": "0.05"}))
+    said = done(system, httpx2.post(url, json={**DAY, "min_threshold": 0.05}))
     live = neutrinos[ANY_TWO]
     assert said["matches"] == len(live) > 5
     by_threshold = {point["threshold"]: point for point in said["curve"]}

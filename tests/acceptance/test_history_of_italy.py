@@ -98,7 +98,7 @@ def test_complete_has_what_was_late_too_and_its_curve_says_how_many_there_are(pa
     assert (counts["gone"], counts["changed"]) == (0, 0)
     assert counts["added"] > 0
     url = f"/v1/queries/{italy.OWN_S.query}/what-if"
-    answer = past.line.system.alerting.get(url, params={**span, "min_threshold": 0.1})
+    answer = past.line.system.alerting.post(url, json={**span, "min_threshold": 0.1})
     what_if = past.run(italy.OWN_S.query, **span, min_threshold=0.1, keeps_matches=False)
     assert answer.json()["run"] == what_if["run"]
     assert what_if["curve"] == said["curve"]

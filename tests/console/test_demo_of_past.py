@@ -25,7 +25,7 @@ def test_the_slider_says_of_1987_what_rest_says(open_url: OpenPage, system: Syst
     slider = card.locator("input[type=range]")
     expect(slider).to_be_visible()
     asked: dict[str, str | float] = {"from": FROM, "to": TO, "min_threshold": 0.02}
-    run = system.alerting.get(f"/v1/queries/{TWO_OF_THREE}/what-if", params=asked).json()
+    run = system.alerting.post(f"/v1/queries/{TWO_OF_THREE}/what-if", json=asked).json()
     assert run["state"] == "done"  # the very run that the page asked for
     counts = {each["threshold"]: each["matches"] for each in run["curve"]}
     higher = counts[min(each for each in counts if each >= 0.1)]

@@ -264,7 +264,7 @@ def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_
     slider = card.locator("input[type=range]")
     expect(slider).to_be_visible()
     asked = {"from": "1987-02-23T07:30:00Z", "to": "1987-02-23T07:40:00Z", "min_threshold": 0.02}
-    run = line.call("GET", "alerting", "/v1/queries/choosy/what-if", params=asked).json()
+    run = line.call("POST", "alerting", "/v1/queries/choosy/what-if", json=asked).json()
     counts = {each["threshold"]: each["matches"] for each in run["curve"]}
     assert counts[0.1] > counts[0.3] > 0
     assert_steps(card, counts)

@@ -65,6 +65,19 @@ LEARNING: dict[str, Any] = {
         "buckets": {"type": "integer", "minimum": 1, "maximum": 64, "default": 8, "description": "At most so many."},
     },
 }
+WHAT_IF: dict[str, Any] = {
+    "type": "object",
+    "required": ["from", "to"],
+    "additionalProperties": False,
+    "properties": {
+        "from": {"type": ["string", "integer"], "description": "RFC 3339, or microseconds."},
+        "to": {"type": ["string", "integer"], "description": "The same; not included."},
+        "min_threshold": {"type": "number", "description": "Where the curve begins, below the threshold."},
+        "source": {"enum": ["archive", "topic"], "description": "Where detections are read."},
+        "as_live": {"type": "boolean", "default": False, "description": "Answer as the live job did."},
+        "warm_up_s": {"type": "number", "description": "With as_live: begin so long before."},
+    },
+}
 PROBLEMS: dict[int | str, dict[str, Any]] = {503: {"description": "No history process is configured, or it is away"}}
 
 
@@ -161,7 +174,12 @@ def history_router(settings: AlertingSettings) -> APIRouter:
     async def read_part(request: Request, id: RunId, part: Part) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
-    @router.get("/queries/{id}/what-if", summary="Matches, episodes and chance of a range against the threshold")
+    @router.post(
+        "/queries/{id}/what-if",
+        summary="Matches, episodes and chance of a range against the threshold: a run that counts only",
+        status_code=202,
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": WHAT_IF}}}},
+    )
     async def what_if(request: Request, id: QueryId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 

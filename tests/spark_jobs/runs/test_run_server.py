@@ -153,6 +153,18 @@ def test_a_page_of_another_origin_can_start_nothing(client: httpx2.Client) -> No
     assert answer.status_code == 415
 
 
+def test_what_starts_a_run_is_no_get_which_a_link_could_ask(client: httpx2.Client) -> None:
+    what_if = "/v1/queries/bang/what-if"
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    answer = client.get(what_if, params={"from": 0, "to": 1}, headers=followed)
+    assert answer.status_code in (404, 405, 501)
+    assert client.post(what_if, json={"from": 0, "to": 1}).status_code == 503  # there is no Kafka that has the query
+    for field in ("query", "keeps_matches", "colour"):
+        refused = client.post(what_if, json={"from": 0, "to": 1, field: RULED})
+        assert (refused.status_code, refused.json()["detail"][: len(field)]) == (422, field)
+    assert client.get("/v1/history-runs").json() == {"items": []}
+
+
 @pytest.mark.parametrize("path", ["/", "/v1/history-runs/../x", f"/v1/history-runs/r-{'0' * 32}", "/v1/history-runs/x"])
 def test_what_is_not_there_is_a_404(client: httpx2.Client, path: str) -> None:
     assert client.get(path).status_code == 404

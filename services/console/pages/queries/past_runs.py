@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from services.console.pages.number_words import counted
 from services.console.rest.run_answers import RunAnswer
-from services.console.rest.services import Parameters, Rest, RestError, path_of
+from services.console.rest.services import Rest, RestError, path_of
 
 RUNS = "/v1/history-runs"
 LOOK_EVERY_S, GIVE_UP_S = 0.4, 300.0
@@ -32,9 +32,9 @@ class PastRuns:
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
-    async def what_if(self, query: str, asked: Parameters, say: Callable[[str], object]) -> RunAnswer:
+    async def what_if(self, query: str, asked: Mapping[str, Any], say: Callable[[str], object]) -> RunAnswer:
         """Return a run of a query that counts only, when it is over; `say` hears how far it is."""
-        return await self._over(await self._rest.get(RunAnswer, "alerting", what_if_path(query), asked), say)
+        return await self._over(await self._rest.post(RunAnswer, "alerting", what_if_path(query), asked), say)
 
     async def _over(self, run: RunAnswer, say: Callable[[str], object]) -> RunAnswer:
         """Return a run when it is over, or when it has taken minutes."""

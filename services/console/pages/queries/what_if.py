@@ -63,9 +63,11 @@ class ThresholdSlider:
                 with self._times:
                     for name in ("from", "to"):
                         text_field(f"{name.capitalize()} (RFC 3339)", "", partial(self._other.__setitem__, name))
-                button("Look", self.look, kind="strong")
-                copy_button(self._command, does="Look")
-            self._said = Words("p", "").props("role=status")
+                if viewer.may("queries"):
+                    button("Look", self.look, kind="strong")
+                    copy_button(self._command, does="Look")
+            said = "" if viewer.may("queries") else "It takes a key with the scope queries to have a run done."
+            self._said = Words("p", said).props("role=status")
             self._box = ui.element("div").classes("stack")
 
     @property
@@ -90,7 +92,7 @@ class ThresholdSlider:
 
     async def _command(self) -> str:
         asked = self._asked(await self._asked_times())
-        return self._viewer.rest.curl("GET", "alerting", what_if_path(self._query.id), asked)
+        return self._viewer.rest.curl("POST", "alerting", what_if_path(self._query.id), body=asked)
 
     async def look(self) -> None:
         """Have a run done over the range, and show what it says."""

@@ -40,10 +40,11 @@ def test_a_run_is_asked_for_read_and_deleted_at_the_front_door(database: Databas
         for path in ("/x", f"/r-{'0' * 32}/colour", f"/r-{'0' * 32}"):
             assert door.get(RUNS + path).status_code in (404, 422)
         what_if = "/v1/queries/bang/what-if"
-        refused = door.get(what_if, params={"from": "noon", "to": "\u2026", "colour": "red"})
+        refused = door.post(what_if, json={"from": "noon", "to": "\u2026", "colour": "red"})
         assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
         assert "colour: unknown" in refused.json()["detail"]
-        assert door.get(what_if, params={"from": 1, "to": 2}).status_code == 503  # that process has no Kafka
+        assert door.post(what_if, json={"from": 1, "to": 2}).status_code == 503  # that process has no Kafka
+        assert door.get(what_if, params={"from": 1, "to": 2}).status_code == 405  # a link could ask that
         large = door.post(RUNS, content=b"[" * 70_000, headers={"Content-Type": "application/json"})
         assert large.status_code == 413
         assert door.post(RUNS, content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 415
