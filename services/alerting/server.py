@@ -45,6 +45,7 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
+from services.common.http.bounded_protocol import bounded_by
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
 from services.common.sensor_health import HEALTH, HealthFeed
@@ -215,6 +216,7 @@ def serve(app: Guarded, settings: AlertingSettings, tls: SSLContext | None) -> i
         app,
         settings.host,
         settings.port,
+        http=bounded_by(settings.send_timeout_s),
         log_config=None,
         access_log=False,
         proxy_headers=False,  # the audit trail has addresses that nobody can make up

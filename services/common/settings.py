@@ -83,6 +83,13 @@ class ListeningSettings(FrozenSettings):
         description="Whether every request needs a key. null: where other machines reach `host`; false: never, because "
         "something else keeps strangers out.",
     )
+    send_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="How long a reader may leave what waits for it, 64 KiB of an answer. Then it is cut off, so that "
+        "it holds nothing that others need.",
+    )
     tls_certificate: Path | None = Field(
         None, description="PEM file of its certificate and those above it; with it only HTTPS is spoken, TLS 1.2 on."
     )

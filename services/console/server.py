@@ -7,6 +7,7 @@ from types import FrameType
 import uvicorn
 from prometheus_client import CollectorRegistry
 
+from services.common.http.bounded_protocol import bounded_by
 from services.console.access.gate import Gate
 from services.console.app import create_app
 from services.console.metrics import ConsoleMetrics
@@ -38,6 +39,7 @@ def serve(app: Gate, settings: ConsoleSettings, tls: SSLContext | None) -> None:
         app,
         settings.host,
         settings.port,
+        http=bounded_by(settings.send_timeout_s),
         log_config=None,
         access_log=False,
         proxy_headers=False,

@@ -14,11 +14,12 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
+from services.common.http.bounded_protocol import bounded_by
 from services.common.kafka import create_consumer, create_producer, is_refused_everywhere
 from services.common.sensor_health import HEALTH
 from services.common.settings import load_streams
 from services.ingest.app import create_app
-from services.ingest.http.request_limits import BoundedHttpProtocol
+from services.ingest.http.request_limits import IngestHttpProtocol
 from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
@@ -109,7 +110,7 @@ def serve(settings: IngestSettings) -> None:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http=BoundedHttpProtocol,
+        http=bounded_by(settings.send_timeout_s, IngestHttpProtocol),
         ws="none",
         log_config=None,
         access_log=False,

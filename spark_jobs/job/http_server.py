@@ -30,6 +30,7 @@ class GuardedServer(ThreadingHTTPServer):
         host, port = settings.host, settings.port
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.access, self._tls = access, tls_context(settings)
+        self.send_timeout_s = settings.send_timeout_s
         try:
             super().__init__((host, port), handler)
         except OSError as error:
@@ -82,6 +83,7 @@ class GuardedHandler(BaseHTTPRequestHandler):
         ruling = self.server.access.guard.rule(self.command, self.place, route, headers, self.client_address[0])
         self.caller, self._added = ruling.caller, ruling.headers
         if ruling.status is None:
+            self.connection.settimeout(self.server.send_timeout_s)  # for each piece that is sent, as a whole
             return True
         self._forget_body()
         self.send_response(ruling.status)

@@ -4,7 +4,7 @@ import socket
 import threading
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from unittest.mock import Mock
@@ -12,11 +12,11 @@ from unittest.mock import Mock
 import pytest
 import uvicorn
 from starlette.requests import Request
-from uvicorn.server import ServerState
 
 from services.common.http.problem import Problem
-from services.ingest.http.request_limits import BoundedHttpProtocol, OneWriteTransport, inflate, read_body
+from services.ingest.http.request_limits import IngestHttpProtocol, OneWriteTransport, inflate, read_body
 from services.ingest.settings import IngestSettings
+from tests.services.http_connection import Connection
 from tests.services.ingest.building import Ingest
 
 SETTINGS = IngestSettings(max_body_bytes=2048, body_timeout_s=0.2)
@@ -89,7 +89,7 @@ CLOSE = b"Connection: close\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    config = uvicorn.Config(Ingest().app, http=BoundedHttpProtocol, log_config=None, lifespan="off")
+    config = uvicorn.Config(Ingest().app, http=IngestHttpProtocol, log_config=None, lifespan="off")
     server, listener = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
@@ -117,66 +117,16 @@ def test_a_request_in_pieces_is_answered(port: int) -> None:
     assert asyncio.run(answer(port, GET[:10], GET[10:], CLOSE, pause_s=0.01)).startswith(b"HTTP/1.1 200")
 
 
-class Clock:
-    """The loop that a test runs in, but for what is to be done later: that is done when the test lets time pass."""
-
-    def __init__(self) -> None:
-        self._loop, self._now_s = asyncio.get_running_loop(), 0.0
-        self._due: dict[Mock, tuple[float, Callable[[], object]]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loop, name)
-
-    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Mock:
-        timer = Mock()
-        timer.cancel = lambda: self._due.pop(timer, None)
-        self._due[timer] = self._now_s + delay_s, callback
-        return timer
-
-    def go_on(self, seconds: float) -> None:
-        self._now_s += seconds
-        for timer, (due_s, callback) in list(self._due.items()):
-            if due_s <= self._now_s:
-                del self._due[timer]
-                callback()
+def connection_to_ingest() -> Connection:
+    return Connection(Ingest().app, IngestHttpProtocol)
 
 
-class Connection:
-    """A connection to ingest on a clock of its own; what it reads and writes is bytes in memory."""
-
-    def __init__(self) -> None:
-        self.clock, self._transport = Clock(), Mock()
-        self._transport.is_closing.return_value = False
-        self._transport.get_extra_info.return_value = None
-        config = uvicorn.Config(Ingest().app, log_config=None, lifespan="off", timeout_keep_alive=3600)
-        config.load()
-        self._protocol = BoundedHttpProtocol(config, ServerState(), {}, _loop=self.clock)  # type: ignore[arg-type]
-        self._protocol.connection_made(self._transport)
-
-    def send(self, piece: bytes) -> None:
-        if not self.is_cut_off:
-            self._protocol.data_received(piece)
-
-    async def answers(self, count: int) -> None:
-        """Let the application work until it has answered so many requests."""
-        while self._written.count(b"HTTP/1.1 200") < count:
-            await asyncio.wait(self._protocol.tasks)
-
-    @property
-    def is_cut_off(self) -> bool:
-        return bool(self._transport.abort.called)
-
-    @property
-    def _written(self) -> bytes:
-        return b"".join(call.args[0] for call in self._transport.write.call_args_list)
-
-
-LIMIT_S = BoundedHttpProtocol.headers_timeout_s
+LIMIT_S = IngestHttpProtocol.headers_timeout_s
 
 
 @pytest.mark.anyio
 async def test_a_second_request_has_a_time_of_its_own() -> None:
-    connection = Connection()
+    connection = connection_to_ingest()
     for nth in range(1, 4):
         connection.send(GET)
         connection.clock.go_on(LIMIT_S * 0.9)
@@ -189,7 +139,7 @@ async def test_a_second_request_has_a_time_of_its_own() -> None:
 @pytest.mark.parametrize("pieces", [[], [GET], [GET + b"\r\n", GET]])
 @pytest.mark.anyio
 async def test_headers_that_do_not_end_are_cut_off(pieces: list[bytes]) -> None:
-    connection = Connection()
+    connection = connection_to_ingest()
     for nth, piece in enumerate(pieces):
         await connection.answers(nth)
         connection.send(piece)
@@ -201,7 +151,7 @@ async def test_headers_that_do_not_end_are_cut_off(pieces: list[bytes]) -> None:
 
 @pytest.mark.anyio
 async def test_headers_that_dribble_are_cut_off() -> None:
-    connection = Connection()
+    connection = connection_to_ingest()
     connection.send(GET)
     for nth in range(100):
         assert connection.is_cut_off == (nth >= 20)

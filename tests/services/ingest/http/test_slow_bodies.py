@@ -8,7 +8,7 @@ from services.common.access.access_keys import KeyRing
 from services.common.access.asgi import Guarded
 from services.common.access.guard import Guard
 from services.common.access.origins import Origins
-from services.ingest.http.request_limits import BoundedHttpProtocol
+from services.ingest.http.request_limits import IngestHttpProtocol
 from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import Ingest, detection
 from tests.services.slow_bodies import SLOW_BODIES, holding, post_of_another, serving
@@ -24,7 +24,7 @@ async def test_a_thousand_slow_bodies_of_one_peer_keep_no_other_out() -> None:
     ingest = Ingest(IngestSettings(max_concurrent_posts=5, body_timeout_s=300))
     refused: list[str] = []
     guard = Guard(Origins("127.0.0.1"), KeyRing(), needs_key=False, on_refused=refused.append)
-    options = {"http": BoundedHttpProtocol, "limit_concurrency": ingest.settings.max_connections}
+    options = {"http": IngestHttpProtocol, "limit_concurrency": ingest.settings.max_connections}
     with serving(Guarded(ingest.app, guard, MOST_OPEN), **options) as port:
         async with holding(port, PATH, BODY, admitted=MOST_OPEN) as held:
             assert ingest.metric("coincide_ingest_posts_arriving") == MOST_OPEN
