@@ -117,10 +117,16 @@ class AlertingSettings(ComponentSettings):
         5.0, gt=0, le=60, description="Longest search for a page of a list; 422 beyond. Streamed lists take their time."
     )
     exports_max: int = Field(
-        4, ge=1, le=100, description="Most lists streamed as NDJSON, CSV or Parquet at a time; one takes up to 100 MB."
+        4,
+        ge=1,
+        le=100,
+        description="Most lists streamed as NDJSON, CSV or Parquet at a time, half of them of one peer. One takes up "
+        "to 100 MB.",
     )
     queries_max: int = Field(100, ge=1, le=10_000, description="Most queries at a time; not above what fusion allows.")
-    live_readers_max: int = Field(200, ge=1, le=100_000, description="Most readers of the live stream at a time.")
+    live_readers_max: int = Field(
+        200, ge=1, le=100_000, description="Most readers of the live stream at a time, half of them of one peer."
+    )
     live_replays_max: int = Field(
         1,
         ge=1,

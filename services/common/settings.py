@@ -26,8 +26,8 @@ OpenPerPeer = Annotated[
     Field(
         ge=1,
         le=100_000,
-        description="Requests with a body that one peer has open at once; one more is answered 429. A peer is an "
-        "address, together with its key if it shows one. Raise it where one proxy speaks for many gateways.",
+        description="Requests that one peer has open at once, live streams too; one more is answered 429. A peer is an "
+        "address, together with its key if it shows one. Raise it where one proxy speaks for many.",
     ),
 ]
 

@@ -15,9 +15,11 @@ from services.common.access.caller import Caller
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.access.guard import HEADERS
 from services.common.http.route_table import PathRoute, RouteTable
+from services.common.http.shares import NoPlaceError, Shares
 from services.common.settings import ComponentSettings, SettingsError
 
 LONGEST_UNREAD = 65_536
+MOST_CONNECTIONS = 256
 
 
 class GuardedServer(ThreadingHTTPServer):
@@ -31,6 +33,7 @@ class GuardedServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.access, self._tls = access, tls_context(settings)
         self.send_timeout_s = settings.send_timeout_s
+        self._connections = Shares(MOST_CONNECTIONS, "connections")
         try:
             super().__init__((host, port), handler)
         except OSError as error:
@@ -45,6 +48,22 @@ class GuardedServer(ThreadingHTTPServer):
         """Let go of the address, and follow the keys no longer."""
         super().server_close()
         self.access.stop()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begin a thread for a connection; it is closed at once where there are too many, or too many of its peer."""
+        try:
+            self._connections.take(client_address[0])
+        except NoPlaceError:
+            self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer it, and give its place back."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.leave(client_address[0])
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Answer one connection, on its own thread: a slow handshake keeps nobody else waiting."""

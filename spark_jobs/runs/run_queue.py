@@ -21,6 +21,7 @@ from spark_jobs.replaying.run_folder import Reporter, RunFolder
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 20
+MOST_WAITING_OF_ONE = MOST_WAITING // 2
 SETTLED_US = 600_000_000  # after its end a range has all that was late, and the archive has it
 FRESH_US = 60_000_000  # so long an answer over a range that is not settled serves whoever asks the same again
 UNFINISHED = ("queued", "running")
@@ -61,6 +62,7 @@ class RunQueue:
         self._archive_state = archive_state
         self._lock = threading.Condition()
         self._waiting: dict[str, AnyRequest] = {}
+        self._asked_by: dict[str, str] = {}  # of those that wait; a restart forgets it
         self._cancelled: set[str] = set()
         self._at_work: str | None = None
         self._stopping = False
@@ -83,8 +85,8 @@ class RunQueue:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def submit(self, request: AnyRequest) -> tuple[dict[str, Any], bool]:
-        """Return what is known of the run, and whether it is new.
+    def submit(self, request: AnyRequest, key: str | None = None) -> tuple[dict[str, Any], bool]:
+        """Return what is known of the run, and whether it is new; of those that wait, at most half are of one `key`.
 
         One that failed or was cancelled is done again. So is one whose answer is no longer fresh, and may have become
         another: the archive has more of its range by now, or the run read the topic and began less than `SETTLED_US`
@@ -96,10 +98,18 @@ class RunQueue:
                 return known, False
             if len(self._waiting) >= MOST_WAITING:
                 raise QueueFullError(f"{MOST_WAITING} runs wait already")
+            if key is not None:
+                self._note_asked_by(request, key)
             self._waiting[request.id] = request
             summary = Reporter(self.folder(request.id), request, lambda: False).tell("queued", progress=0.0)
             self._lock.notify_all()
             return self._with_ahead(summary), True
+
+    def _note_asked_by(self, request: AnyRequest, key: str) -> None:
+        self._asked_by = {run: each for run, each in self._asked_by.items() if run in self._waiting}
+        if list(self._asked_by.values()).count(key) >= MOST_WAITING_OF_ONE:
+            raise QueueFullError(f"{MOST_WAITING_OF_ONE} of the runs that wait are of this key, the most it may have")
+        self._asked_by[request.id] = key
 
     def _still_serves(self, request: AnyRequest, summary: Mapping[str, Any]) -> bool:
         """Whether the answer is the one that the same request would get now, or would have got a moment ago."""

@@ -145,13 +145,13 @@ class _Handler(GuardedHandler):
 
     def _submitted(self, fields: Mapping[str, Any]) -> None:
         _refuse_unknown(fields, FIELDS)
-        summary, _ = self.server.service.queue.submit(self.server.service.request_of(fields))
+        summary, _ = self.server.service.queue.submit(self.server.service.request_of(fields), self.caller.key)
         self._told(summary)
 
     def _learning(self, request: LearningRequest) -> None:
         """Learn, and tell the audit trail who wants that: it ends with proposals."""
         author = self._author()
-        summary, is_new = self.server.service.queue.submit(request)
+        summary, is_new = self.server.service.queue.submit(request, self.caller.key)
         if is_new:
             self.server.access.audit.note(author, "learning_run.asked", request.id, None, summary["request"])
         self._told(summary)

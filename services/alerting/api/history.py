@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -16,13 +15,15 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from services.alerting.settings import AlertingSettings
-from services.common.access.caller import REASON_HEADER
+from services.common.access.caller import REASON_HEADER, caller_in
 from services.common.access.component_access import trust_context
 from services.common.access.who import Author
 from services.common.http.problem import Problem
+from services.common.http.shares import NoPlaceError, Shares
 
 MOST_BODY_BYTES = 65_536
 MOST_AT_ONCE = 8
+LONG_PARTS = ("matches", "episodes", "templates")
 BLOCK_BYTES = 65_536
 RETRY_S = 5
 URL_CHARACTERS = "%/?&=+:,;@!$'()*~-._"  # all that a target may have as it is
@@ -83,28 +84,40 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {503: {"description": "No history pr
 
 @dataclass(frozen=True)
 class HistoryProcess:
-    """The process that does runs, by its URL; None: there is none. At most `MOST_AT_ONCE` requests wait for it."""
+    """The process that does runs, by its URL; None: there is none. At most `MOST_AT_ONCE` requests wait for it.
+
+    As many read a long answer, so that whoever does it slowly keeps nobody from asking.
+    """
 
     url: str | None
     timeout_s: float
     trusts: SSLContext
-    _free: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_AT_ONCE))
+    _asking: Shares = field(default_factory=lambda: Shares(MOST_AT_ONCE, "requests to the history process"))
+    _reading: Shares = field(default_factory=lambda: Shares(MOST_AT_ONCE, "long answers of the history process"))
 
-    def ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response:
+    def ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes, peer: str | None) -> Response:
         """Return what it answers, streamed; `Problem` 503 where it does not. Blocks for at most the timeout."""
         if self.url is None:
             raise Problem(503, "runs over history are off here: the setting history_url names no history process")
-        if not self._free.acquire(blocking=False):
-            raise Problem(503, f"{MOST_AT_ONCE} requests wait for the history process", {"Retry-After": str(RETRY_S)})
+        places = self._reading if target.partition("?")[0].endswith(LONG_PARTS) else self._asking
+        try:
+            places.take(peer)
+        except NoPlaceError as why:
+            raise Problem(why.status, str(why), {"Retry-After": str(RETRY_S)}) from None
         connection = self._connection(self.url)
+
+        def end() -> None:
+            connection.close()
+            places.leave(peer)
+
         try:
             connection.request(method, target, body or None, dict(headers))
             answer = connection.getresponse()
         except (OSError, HTTPException):
-            self._end(connection)
+            end()
             raise Problem(503, "the history process does not answer", {"Retry-After": str(RETRY_S)}) from None
         told = {name: value for name, value in answer.headers.items() if name.lower() in PASSED_BACK}
-        return _Streamed(_blocks(answer), answer.status, told, ended=lambda: self._end(connection))
+        return _Streamed(_blocks(answer), answer.status, told, ended=end)
 
     def _connection(self, url: str) -> HTTPConnection:
         parts = urlsplit(url)
@@ -112,10 +125,6 @@ class HistoryProcess:
         if parts.scheme == "https":
             return HTTPSConnection(host, parts.port, timeout=self.timeout_s, context=self.trusts)
         return HTTPConnection(host, parts.port, timeout=self.timeout_s)
-
-    def _end(self, connection: HTTPConnection) -> None:
-        connection.close()
-        self._free.release()
 
 
 class _Streamed(StreamingResponse):
@@ -150,7 +159,8 @@ def history_router(settings: AlertingSettings) -> APIRouter:
         query = request.scope["query_string"].decode("latin-1")
         target = quote(f"{request.url.path}?{query}" if query else request.url.path, safe=URL_CHARACTERS)
         headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
-        return await run_in_threadpool(process.ask, request.method, target, headers, body)
+        peer = caller_in(request.scope).peer
+        return await run_in_threadpool(process.ask, request.method, target, headers, body, peer)
 
     @router.get("/history-runs", summary="Runs over history, the newest first")
     async def list_runs(request: Request) -> Response:

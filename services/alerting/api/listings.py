@@ -1,7 +1,6 @@
 """Lists of results: their parameters; one page as JSON, or all that pass the filters as a stream of another format."""
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,8 +19,10 @@ from services.alerting.api.result_models import problems
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import Rows, bounded
 from services.alerting.store.query_rows import unknown_queries
+from services.common.access.caller import caller_in
 from services.common.http.pages import PageParameters, decode_cursor, encode_cursor, json_page, page_limit
 from services.common.http.problem import Problem, problem_response
+from services.common.http.shares import NoPlaceError, Shares
 from services.common.instants import LAST_US, rfc_3339_us
 
 STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
@@ -145,7 +146,7 @@ class Lists:
     def __init__(self, engine: Engine, settings: AlertingSettings) -> None:
         self._engine, self._settings = engine, settings
         self._bounded = bounded(engine, settings.list_timeout_s)
-        self._seats = threading.BoundedSemaphore(settings.exports_max)
+        self._seats = Shares(settings.exports_max, "lists streamed in other formats than JSON (exports_max)")
 
     def answer(
         self,
@@ -203,9 +204,9 @@ class Lists:
 
 
 class Export(StreamingResponse):
-    """A stream of results that is made as it is read; it takes one of the `seats`, or is 503 if all are taken."""
+    """A stream of results that is made as it is read; it takes one of the `seats`, or is refused if there is none."""
 
-    def __init__(self, content: Iterator[bytes], name: str, form: Format, seats: threading.BoundedSemaphore) -> None:
+    def __init__(self, content: Iterator[bytes], name: str, form: Format, seats: Shares) -> None:
         suffix = f'attachment; filename="{name}.{form}"'
         headers = {"Vary": "Accept", **({} if form == "ndjson" else {"Content-Disposition": suffix})}
         super().__init__(content, headers=headers, media_type=MEDIA_TYPES[form])
@@ -213,11 +214,13 @@ class Export(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream."""
-        if not self._seats.acquire(blocking=False):
-            why = "as many lists as allowed are being streamed in other formats than JSON (exports_max)"
-            await problem_response(503, why, {"Retry-After": str(RETRY_S)})(scope, receive, send)
+        peer = caller_in(scope).peer
+        try:
+            self._seats.take(peer)
+        except NoPlaceError as why:
+            await problem_response(why.status, str(why), {"Retry-After": str(RETRY_S)})(scope, receive, send)
             return
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._seats.release()
+            self._seats.leave(peer)

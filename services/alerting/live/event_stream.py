@@ -9,13 +9,15 @@ from sse_starlette.sse import SendTimeoutError
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from services.alerting.live.hub import LiveFilter, LiveHub, Reader, TooManyReadersError
+from services.alerting.live.hub import LiveFilter, LiveHub, Reader
 from services.alerting.metrics import Metrics
 from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.live_rows import StoredRow, newest_sequence, read_page
 from services.alerting.store.match_rows import StoredMatch, match_body
+from services.common.access.caller import caller_in
 from services.common.http.problem import problem_response
+from services.common.http.shares import NoPlaceError
 
 
 def events_of(match: StoredMatch, is_shown: bool) -> str:
@@ -78,9 +80,9 @@ class LiveStream(EventSourceResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the reader leaves, is too slow, or the service stops."""
         try:
-            self._reader = self._hub.seat(self._filter)
-        except TooManyReadersError as error:
-            await problem_response(503, str(error), {"Retry-After": "5"})(scope, receive, send)
+            self._reader = self._hub.seat(self._filter, caller_in(scope).peer)
+        except NoPlaceError as error:
+            await problem_response(error.status, str(error), {"Retry-After": "5"})(scope, receive, send)
             return
         try:
             await super().__call__(scope, receive, send)

@@ -10,6 +10,7 @@ from services.alerting.store.alert_rows import AlertFilter, StoredAlert
 from services.alerting.store.episode_rows import EpisodeFilter
 from services.alerting.store.live_rows import RowFilters, StoredRow
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
+from services.common.http.shares import Shares
 
 Kind = Literal["matches", "episodes", "alerts", "all"]
 
@@ -48,15 +49,11 @@ class LiveFilter:
         return RowFilters(**{name: each for name, each in of_all._asdict().items() if self.kind in (name, "all")})
 
 
-class TooManyReadersError(Exception):
-    """The live stream has as many readers as it may have."""
-
-
 class Reader:
     """One reader of the live stream; the hub offers it new rows once it has caught up with the database."""
 
-    def __init__(self, filter_: LiveFilter, queue_max: int) -> None:
-        self.filter = filter_
+    def __init__(self, filter_: LiveFilter, queue_max: int, peer: str | None = None) -> None:
+        self.filter, self.peer = filter_, peer
         self._queue_max = queue_max
         self._queue: list[StoredRow] = []
         self._woken = asyncio.Event()
@@ -97,7 +94,7 @@ class LiveHub:
 
     def __init__(self, metrics: Metrics, readers_max: int, queue_max: int, replays_max: int = 1) -> None:
         self._metrics = metrics
-        self._readers_max = readers_max
+        self._seats = Shares(readers_max, "readers of the live stream")
         self._queue_max = queue_max
         self._seated: set[Reader] = set()
         self._joined: set[Reader] = set()
@@ -111,11 +108,10 @@ class LiveHub:
         for reader in self._joined:
             reader.offer(rows)
 
-    def seat(self, filter_: LiveFilter) -> Reader:
-        """Return a new reader, who is offered nothing before it joins, or raise `TooManyReadersError`."""
-        if len(self._seated) >= self._readers_max:
-            raise TooManyReadersError(f"{self._readers_max} readers, the most allowed, are connected")
-        reader = Reader(filter_, self._queue_max)
+    def seat(self, filter_: LiveFilter, peer: str | None = None) -> Reader:
+        """Return a new reader, who is offered nothing before it joins, or raise `NoPlaceError`."""
+        self._seats.take(peer)
+        reader = Reader(filter_, self._queue_max, peer)
         if self._closed:
             reader.end()
         self._seated.add(reader)
@@ -130,7 +126,9 @@ class LiveHub:
     def leave(self, reader: Reader) -> None:
         """Offer nothing more to `reader` and give its seat to another."""
         self._joined.discard(reader)
-        self._seated.discard(reader)
+        if reader in self._seated:
+            self._seated.remove(reader)
+            self._seats.leave(reader.peer)
         self._metrics.live_readers.set(len(self._seated))
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from services.common.access.caller import SCOPE_MEMBER
 from services.common.access.guard import HEADERS, Guard, Refusal, Ruling
+from services.common.access.key_scopes import OPEN_PATHS
 from services.common.http.app_routes import routes_of
 from services.common.settings import MOST_OPEN_PER_PEER
 
@@ -20,7 +21,6 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOK_EVERY_S = 0.5
-_BODILESS = ("GET", "HEAD", "OPTIONS")
 _NAMES = {name.encode(): name for name in HEADERS}
 
 
@@ -30,8 +30,8 @@ Peer = tuple[str | None, str | None]  # an address, and the id of its key if it 
 class Guarded:
     """`application` behind `guard`; it finds its caller with `caller_in`.
 
-    Whoever sends bodies slowly holds requests open. No peer has more than `most_open_per_peer` of those with a body, so
-    that the others find room.
+    Whoever sends bodies slowly, or reads a stream, holds requests open. No peer has more than `most_open_per_peer` of
+    them, so that the others find room; but whether the process is well is told to everybody.
     """
 
     def __init__(self, application: Application, guard: Guard, most_open_per_peer: int = MOST_OPEN_PER_PEER) -> None:
@@ -51,9 +51,10 @@ class Guarded:
         address = client[0] if client else None
         headers = _read_headers(scope["headers"])
         method, path = scope["method"], scope["path"]
-        ruling = self._guard.rule(method, path, self._routes.find(method, path), headers, address)
+        route = self._routes.find(method, path)
+        ruling = self._guard.rule(method, path, route, headers, address)
         peer = address, ruling.caller.key
-        if ruling.status is None and self._open[peer] >= self._most_open and scope["method"] not in _BODILESS:
+        if ruling.status is None and self._open[peer] >= self._most_open and route not in OPEN_PATHS:
             ruling = self._guard.refuse(self._too_many_open(), ruling.caller, headers)
         if ruling.status is None:
             scope[SCOPE_MEMBER] = ruling.caller
@@ -67,17 +68,12 @@ class Guarded:
         return Refusal(429, "open_requests", detail, {"Retry-After": "1"})
 
     async def _answer(self, peer: Peer, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in _BODILESS:
-            await self._answer_counted(peer, scope, receive, send)
-        elif peer[1] is None or scope["method"] != "GET":
-            await self.application(scope, receive, send)
-        else:
-            await self._answer_while_valid(peer[1], scope, receive, send)
-
-    async def _answer_counted(self, peer: Peer, scope: Scope, receive: Receive, send: Send) -> None:
         self._open[peer] += 1
         try:
-            await self.application(scope, receive, send)
+            if peer[1] is None or scope["method"] != "GET":
+                await self.application(scope, receive, send)
+            else:
+                await self._answer_while_valid(peer[1], scope, receive, send)
         finally:
             self._open[peer] -= 1
             if not self._open[peer]:

@@ -38,6 +38,11 @@ class Caller:
     scopes: tuple[KeyScope, ...] | None = None
     why: str | None = None
 
+    @property
+    def peer(self) -> str | None:
+        """Whose share of what is few it takes: that of its key, or of its address if it shows none."""
+        return self.address if self.key is None else f"key {self.key}"
+
     def because(self, header: str | None) -> Caller:
         """Return the caller with the reason that the header says in UTF-8; HTTP gives each of its bytes as a character.
 

@@ -1,5 +1,6 @@
 """The jobs' HTTP servers go by the same law as the services, without FastAPI."""
 
+import socket
 from collections.abc import Iterator
 
 import httpx2
@@ -72,3 +73,22 @@ def test_a_listed_origin_is_told_that_it_may(client: httpx2.Client, records: Kep
 
 def test_a_refused_body_does_not_cost_the_answer(client: httpx2.Client) -> None:
     assert client.post("/metrics", content=b"x" * 60_000).status_code == 415
+
+
+def test_one_peer_has_half_of_the_connections(records: KeptRecords, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_jobs.job.http_server.MOST_CONNECTIONS", 4)
+    settings = FusionSettings(port=0, kafka_bootstrap="127.0.0.1:1")
+    access = ComponentAccess("fusion", settings, CollectorRegistry(), publisher=records)
+    server = JobServer(settings, access, CollectorRegistry(), lambda: None)
+    server.start()
+    here, elsewhere = server.server_address[:2], ("127.0.0.2", 0)
+    silent = [socket.create_connection(("127.0.0.1", here[1]), 10) for _ in range(2)]
+    with socket.create_connection(("127.0.0.1", here[1]), 10) as refused:
+        assert refused.recv(1) == b""  # it is closed at once
+    with socket.create_connection(("127.0.0.1", here[1]), 10, source_address=elsewhere) as other:
+        other.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert other.recv(12) == b"HTTP/1.0 200"
+    for each in silent:
+        each.close()
+    server.shutdown()
+    server.server_close()

@@ -13,7 +13,6 @@ from spark_jobs.job.http_server import GuardedHandler, GuardedServer, JobServer
 from spark_jobs.settings import FusionSettings
 from tests.services.kept_records import KeptRecords
 
-
 LIMIT_S = 0.1
 
 

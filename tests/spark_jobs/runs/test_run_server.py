@@ -341,6 +341,29 @@ def test_only_so_many_runs_wait(settings: HistorySettings, monkeypatch: pytest.M
         queue.submit(third)
 
 
+def test_one_key_has_half_of_the_runs_that_wait(settings: HistorySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_queue, "MOST_WAITING_OF_ONE", 2)
+    stalling = Stalling()
+    queue = RunQueue(settings.runs_path, stalling, Kept(9))
+    asked = requests(settings, 7)
+    for request in asked[:2]:
+        assert queue.submit(request, "ann")[1]
+    with pytest.raises(run_queue.QueueFullError, match="2 of the runs that wait are of this key"):
+        queue.submit(asked[2], "ann")
+    assert not queue.submit(asked[0], "ann")[1]  # who asks again is told how far it is
+    assert queue.submit(asked[2], "ben")[1]
+    assert queue.submit(asked[3])[1]
+    queue.delete(asked[0].id)
+    assert queue.submit(asked[4], "ann")[1]
+    queue.start()
+    assert stalling.begun.wait(5)  # what is at work waits no longer
+    assert queue.submit(asked[5], "ann")[1]
+    with pytest.raises(run_queue.QueueFullError):
+        queue.submit(asked[6], "ann")
+    stalling.may_end.set()
+    queue.stop(5)
+
+
 def test_a_fault_of_our_own_stands_in_the_summary_and_stops_nobody(settings: HistorySettings) -> None:
     def execute(request: AnyRequest, reporter: Reporter) -> None:
         if request == first:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from services.alerting.api.listings import Export
 from services.alerting.api.result_columns import MATCH_COLUMNS
 from services.alerting.api.result_formats import FORMATS, Format, chosen_format
 from services.common.http.problem import Problem
+from services.common.http.shares import Shares
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import (
     TOPICS,
@@ -240,6 +240,9 @@ def test_a_query_that_never_was_is_404_and_one_that_gave_nothing_yet_is_empty(ap
     assert (many.status_code, "at most 20" in many.json()["detail"]) == (422, True)
 
 
+HERE = ("192.0.2.1", 5)
+
+
 async def streamed(export: Export) -> int:
     """Run a response; return its status."""
     statuses = []
@@ -250,13 +253,14 @@ async def streamed(export: Export) -> int:
     async def receive() -> Any:
         raise AssertionError("nobody leaves")
 
-    await export({"type": "http", "asgi": {"spec_version": "2.4"}, "method": "GET", "headers": []}, receive, send)
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}, "method": "GET", "headers": [], "client": HERE}
+    await export(scope, receive, send)
     return int(statuses[0])
 
 
 @pytest.mark.anyio
 async def test_only_so_many_are_streamed_at_a_time_and_a_seat_comes_back_after_a_failure() -> None:
-    seats = threading.BoundedSemaphore(1)
+    seats = Shares(2, "lists")
 
     def failing() -> Any:
         yield b"a"
@@ -265,8 +269,12 @@ async def test_only_so_many_are_streamed_at_a_time_and_a_seat_comes_back_after_a
     with pytest.raises(RuntimeError, match="went away"):
         await streamed(Export(failing(), "matches", "csv", seats))
     assert await streamed(Export(iter([b"a"]), "matches", "csv", seats)) == 200
-    seats.acquire()
+    seats.take("another")
+    assert await streamed(Export(iter([b"a"]), "matches", "csv", seats)) == 200
+    seats.take(HERE[0])
     assert await streamed(Export(iter([b"a"]), "matches", "csv", seats)) == 503
+    seats.leave("another")
+    assert await streamed(Export(iter([b"a"]), "matches", "csv", seats)) == 429  # it has its half
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv"])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import httpx2
 import pytest
+from fastapi.testclient import TestClient
 
 from services.alerting.api.history import MOST_AT_ONCE
 from services.alerting.settings import AlertingSettings
@@ -107,16 +108,34 @@ def test_what_authorizes_is_passed_on_and_nothing_else(database: Database, echo:
 
 
 def test_few_wait_for_a_process_that_hangs_and_the_others_go_on(database: Database, echo: str) -> None:
-    with front(database, echo, timeout_s=60) as door, ThreadPoolExecutor(MOST_AT_ONCE + 4) as asking:
-        answers = [asking.submit(door.get, RUNS, params={"never": 1}) for _ in range(MOST_AT_ONCE + 4)]
+    """One peer has half of the places, two have all; whoever asks for a long answer takes none of those."""
+    own = MOST_AT_ONCE // 2
+    with front(database, echo, timeout_s=60) as door, ThreadPoolExecutor(2 * MOST_AT_ONCE) as asking:
+        another, third = (TestClient(door.app, client=(f"192.0.2.{nth}", 5)) for nth in (1, 2))  # type: ignore[attr-defined]
+        answers = [
+            asking.submit(client.get, RUNS, params={"never": 1}) for client in (door, another) for _ in range(own + 2)
+        ]
         until(lambda: sum(answer.done() for answer in answers) == 4)  # while the process answers nobody
         refused = {answer for answer in answers if answer.done()}
-        assert {sentence(answer) for answer in refused} == {f"{MOST_AT_ONCE} requests wait for the history process"}
+        assert {answer.result().status_code for answer in refused} <= {429, 503}
+        assert third.get(RUNS).status_code == 503
         assert door.get("/v1/matches").status_code == 200
+        assert door.get(f"{RUNS}/r-{'a' * 32}/matches").status_code == 401  # as the process says
         _Echo.going_on.set()
         rest = {answer for answer in answers if answer not in refused}
         assert {sentence(answer) for answer in rest} == {"the history process does not answer"}
         assert door.get(f"{RUNS}?again=1").status_code == 401  # every place is free again
+
+
+def test_long_answers_that_nobody_reads_keep_nobody_from_asking(database: Database, echo: str) -> None:
+    own, run = MOST_AT_ONCE // 2, f"{RUNS}/r-{'a' * 32}"
+    with front(database, echo, timeout_s=60) as door, ThreadPoolExecutor(MOST_AT_ONCE) as asking:
+        answers = [asking.submit(door.get, f"{run}/matches", params={"never": 1}) for _ in range(own + 1)]
+        until(lambda: any(answer.done() for answer in answers))
+        [refused] = [answer for answer in answers if answer.done()]
+        assert (refused.result().status_code, "are yours" in refused.result().json()["detail"]) == (429, True)
+        assert door.get(run).status_code == door.get(RUNS).status_code == 401
+        _Echo.going_on.set()
 
 
 def sentence(answer: Future[httpx2.Response]) -> str:

@@ -2,11 +2,13 @@
 
 import asyncio
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from services.alerting.live.hub import LiveFilter, LiveHub, Reader
 from services.alerting.metrics import Metrics
 from services.alerting.store.match_rows import StoredMatch
+from services.common.http.shares import NoPlaceError
 
 
 def match(sequence: int) -> StoredMatch:
@@ -42,3 +44,17 @@ def test_a_reader_is_too_slow_once_more_waits_than_its_queue_may_hold() -> None:
     hub.publish([match(4)])
     assert reader.too_slow.is_set()
     assert handed(reader) == []
+
+
+def test_one_peer_sits_on_half_of_the_seats_and_gets_up_once() -> None:
+    hub = LiveHub(Metrics(CollectorRegistry()), readers_max=4, queue_max=9)
+    first, _ = (hub.seat(LiveFilter(), "ann") for _ in range(2))
+    with pytest.raises(NoPlaceError, match="2 of 4 readers of the live stream are yours"):
+        hub.seat(LiveFilter(), "ann")
+    hub.seat(LiveFilter(), "ben")
+    for _ in range(2):  # whatever happens to a stream
+        hub.leave(first)
+    hub.seat(LiveFilter(), "ann")
+    hub.seat(LiveFilter(), "eve")
+    with pytest.raises(NoPlaceError, match="there are 4 readers"):
+        hub.seat(LiveFilter(), "joe")

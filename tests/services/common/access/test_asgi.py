@@ -5,6 +5,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from services.common.access.access_keys import KEYS, KeyRing, id_in
 from services.common.access.asgi import Guarded
@@ -147,16 +148,45 @@ async def test_each_peer_has_a_share_of_its_own_and_gets_it_back() -> None:
         return asyncio.create_task(guarded({**scope, "client": (address, 5)}, receive, send))
 
     peers = [("192.0.2.1", b""), ("192.0.2.2", b""), ("192.0.2.1", keys[0]), ("192.0.2.1", keys[1])]
-    open_ones = [begin(*peer) for peer in peers for _ in range(2)]
-    open_ones += [begin("192.0.2.1", method="GET") for _ in range(3)]
+    open_ones = [begin(*peer, method) for peer in peers for method in ("GET", "POST")]
     await asyncio.sleep(0)
     assert sent == []
-    await asyncio.gather(*(begin(*peer) for peer in peers))
-    assert (sent, refused) == ([429] * 4, ["open_requests"] * 4)
+    await asyncio.gather(*(begin(*peer, method) for peer in peers for method in ("GET", "POST")))
+    assert (sent, refused) == ([429] * 8, ["open_requests"] * 8)
     may_end.set()
     await asyncio.gather(*open_ones, *(begin(*peer) for peer in peers for _ in range(2)))
-    assert sent[4:] == [202] * (len(open_ones) + 2 * len(peers))
+    assert sent[8:] == [202] * (len(open_ones) + 2 * len(peers))
     assert guarded._open == {}
+
+
+@pytest.mark.anyio
+async def test_whoever_looks_whether_it_is_well_is_told_though_its_peer_has_all_it_may_have() -> None:
+    app, may_end = FastAPI(), asyncio.Event()
+
+    @app.get("/v1/live")
+    async def live() -> None:
+        await may_end.wait()
+
+    @app.get("/livez")
+    async def livez() -> str:
+        return "alive"
+
+    guarded = Guarded(app, Guard(Origins("127.0.0.1"), KeyRing(), needs_key=False), most_open_per_peer=1)
+
+    async def status(path: str) -> int:
+        sent: list[Message] = []
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await guarded({**request(HERE, path=path), "query_string": b"", "root_path": ""}, receive, send)
+        return int(sent[0]["status"])
+
+    reading = asyncio.create_task(status("/v1/live"))
+    await asyncio.sleep(0)
+    assert [await status(path) for path in ("/v1/live", "/livez")] == [429, 200]
+    may_end.set()
+    assert await reading == 200
 
 
 @pytest.mark.anyio
