@@ -10,15 +10,17 @@ from pathlib import Path
 import httpx2
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
-from nicegui import core, ui
+from nicegui import context, core, ui
 from starlette.staticfiles import StaticFiles
 
 from services.common.access.origins import Origins
+from services.common.http.shares import NoPlaceError
 from services.common.operations import install_operations
 from services.console.access.entry import Entry, entry_router, sign_in_path
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSession, PersonSessions
 from services.console.metrics import ConsoleMetrics
+from services.console.pages.open_pages import OpenPages
 from services.console.pages.page_list import PAGES
 from services.console.pages.shell import ConsolePage, Words, shell, show_fault
 from services.console.pages.viewer import Viewer, view_of
@@ -42,6 +44,7 @@ class ConsoleParts:
         self.feeds = LiveFeeds(services, metrics)
         self.lines = LineWatches(services)
         self.templates = KnownTemplates()
+        self.pages = OpenPages(settings.viewers_max)
 
     def viewer(self, request: Request, session: PersonSession) -> Viewer:
         """Return what a page that is opened works with."""
@@ -100,11 +103,15 @@ async def _healthz() -> dict[str, str]:
 def _add_page(parts: ConsoleParts, page: ConsolePage) -> None:
     async def answer(request: Request) -> Response | None:
         session = await parts.entry.admit(request)
+        client = context.client
         if session is None:
+            client.delete()  # nobody will connect to it
             return RedirectResponse(sign_in_path(request), 303)
-        if parts.feeds.open_pages >= parts.settings.viewers_max:
-            said = f"{parts.settings.viewers_max} pages are open, the most allowed (viewers_max): close some.\n"
-            return PlainTextResponse(said, 503, {"Retry-After": "10"})
+        try:
+            parts.pages.add(client, session.key or client.ip or None)
+        except NoPlaceError as why:
+            client.delete()
+            return PlainTextResponse(f"{why}: close some.\n", why.status, {"Retry-After": "10"})
         viewer = parts.viewer(request, session)
         with shell(viewer, page, PAGES):
             loading = Words("p", "Loading …").classes("soft").props("role=status")
@@ -118,6 +125,7 @@ def _add_page(parts: ConsoleParts, page: ConsolePage) -> None:
                     show_fault(viewer, error)
             finally:
                 loading.delete()
+                parts.pages.await_browser(client)
         return None
 
     ui.page(page.path, title=page.name, response_timeout=parts.settings.answer_timeout_s * 2)(answer)

@@ -44,7 +44,13 @@ class ConsoleSettings(ListeningSettings):
     session_s: float = Field(
         12 * 3600.0, ge=60, le=30 * 86_400, description="How long a person stays signed in without opening a page."
     )
-    viewers_max: int = Field(200, ge=1, le=10_000, description="Most pages open at a time; one more is answered 503.")
+    viewers_max: int = Field(
+        200,
+        ge=1,
+        le=10_000,
+        description="Most pages open at a time, half of them of one person; one more is answered 503, or 429. A page "
+        "counts from when it is asked for.",
+    )
     live_kept: int = Field(
         2000, ge=100, le=100_000, description="Live events that may wait for one page; the oldest beyond are left out."
     )

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from deploy.local.machine import free_ports
@@ -24,6 +25,25 @@ def test_without_the_services_it_stays_up_and_stops_at_once(tmp_path: Path) -> N
         assert console.status_of("/readyz") == 200
         assert "coincide_console_viewers 0.0" in console.call("GET", "/metrics").text
         assert console.call("GET", "/").status_code == 200  # it says itself that they are away
+        assert console.stop() == 0
+    finally:
+        console.kill()
+    assert '"level": "error"' not in (tmp_path / "console.log").read_text()
+
+
+def test_pages_that_no_browser_connects_to_have_a_bound(tmp_path: Path) -> None:
+    port, nowhere = free_ports(2)
+    urls = {f"{name}_url": f"http://127.0.0.1:{nowhere}" for name in ("alerting", "ingest")}
+    settings = {"port": port, "viewers_max": 4, **urls}
+    console = ServiceProcess(port, run_module("services.console", tmp_path / "console.log", "console", settings))
+    try:
+        console.wait_for("/healthz", 200)
+        answers = [console.call("GET", "/") for _ in range(4)]
+        assert [each.status_code for each in answers] == [200, 200, 429, 429]
+        assert "viewers_max" in answers[-1].text
+        another = httpx2.HTTPTransport(local_address="127.0.0.2")
+        with httpx2.Client(transport=another, base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            assert [client.get("/health").status_code for _ in range(3)] == [200, 200, 503]
         assert console.stop() == 0
     finally:
         console.kill()
