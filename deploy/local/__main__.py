@@ -17,6 +17,7 @@ from deploy.local.layout import Layout
 from deploy.local.machine import RUNTIME, LocalError, exit_with
 from deploy.local.monitor import run_monitor
 from deploy.local.progress import shown
+from deploy.local.supervision import PRIVATE
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, HaltedError, PartlyUpError, System
 from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
@@ -159,6 +160,7 @@ def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m deploy.local", description="The whole system on this machine.")
     parser.add_argument("command", choices=_COMMANDS)
     command = parser.parse_args().command
+    os.umask(PRIVATE)
     if command == "demo":  # it plays what is in config/
         os.environ.pop(CONFIG_VARIABLE, None)
     overrides = {"COINCIDE_ARCHIVE_PATH": json.dumps(str(RUNTIME / "archive"))} if command == "demo" else {}

@@ -25,6 +25,9 @@ START_BUDGET_S = 120.0
 MOST_ENDS = 4
 
 
+PRIVATE, PRIVATE_FOLDER = 0o077, 0o700
+
+
 class Supervision:
     """The process runner of ``layout``; process names are those of supervisord.conf."""
 
@@ -42,10 +45,15 @@ class Supervision:
         return True
 
     def start(self, java_home: Path) -> None:
-        """Start the runner, with no process in it yet."""
+        """Start the runner, with no process in it yet; what it and its processes write is for this user alone.
+
+        Databases, topics and logs hold receivers' secrets and the hashes of keys.
+        """
         self._layout.logs.mkdir(parents=True, exist_ok=True)
+        self._layout.runtime.chmod(PRIVATE_FOLDER)  # what was written before we took care of that is in it, too
         command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(HERE / "supervisord.conf")]
         said = self._layout.logs / "supervisord.out"
+        said.touch(0o600)
         with said.open("wb") as output:
             runner = subprocess.Popen(
                 command,
@@ -54,6 +62,7 @@ class Supervision:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                umask=PRIVATE,
                 start_new_session=True,  # Ctrl-C at our terminal must not reach it: we stop it, in order
             )
         self._runner = runner

@@ -18,6 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run until told to stop; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m services.alerting", description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config/alerting.yaml"), help="settings (YAML)")
+    os.umask(0o077)  # a database of SQLite holds receivers' secrets
     try:
         settings = load_settings(AlertingSettings, parser.parse_args(arguments).config, os.environ)
         tls = tls_context(settings)

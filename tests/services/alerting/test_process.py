@@ -16,6 +16,8 @@ from tests.services.alerting.records import query
 def test_without_kafka_it_stays_up_says_so_and_stops_at_once(tmp_path: Path) -> None:
     nowhere = f"127.0.0.1:{free_ports(1)[0]}"
     with running_alerting(nowhere, tmp_path) as alerting:
+        modes = {each.stat().st_mode & 0o077 for each in tmp_path.glob("alerting.sqlite3*")}
+        assert modes == {0}  # it holds receivers' secrets
         ready = alerting.call("GET", "/readyz")
         assert (ready.status_code, ready.headers["content-type"]) == (503, "application/problem+json")
         assert alerting.get("/v1/matches")["items"] == []
