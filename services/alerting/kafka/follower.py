@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from services.alerting.alerts.system_conditions import MINUTE_S
 from services.alerting.kafka.expired_records import ExpiredRecords
 from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
-from services.alerting.kafka.projection import Progress, Seed, rebuild_queries
+from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed, rebuild_queries
 from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.standby import Standby
 from services.alerting.kafka.storing import Storage
@@ -32,6 +32,18 @@ BACKOFF_S = (0.2, 5.0)
 UNKNOWN_PAUSE_S = 0.05
 
 logger = logging.getLogger(__name__)
+
+
+def sentence_of(error: Exception) -> str:
+    """Say what cannot be used, to whoever asks whether alerting is ready; the log alone has what the error says."""
+    if isinstance(error, SQLAlchemyError):
+        is_locked = "locked" in str(getattr(error, "orig", ""))
+        return f"the database {'is locked by another process' if is_locked else 'cannot be used'}"
+    if isinstance(error, TopicMissingError):
+        return f"Kafka cannot be used: {error}"
+    if isinstance(error, KafkaError | OSError | KafkaAwayError):
+        return NO_ANSWER
+    return "Kafka cannot be followed: the log of alerting says why"
 
 
 @dataclass
@@ -126,7 +138,7 @@ class Follower(threading.Thread):
         if self._lease.is_elsewhere:
             self._standby.watch(self._stopping, lambda: not self._lease.is_elsewhere)
         else:
-            self._progress.failed("the database has not said yet whether this process follows it")
+            self._progress.failed("the database has not said yet whether this process follows Kafka")
             self._stopping.wait(UNKNOWN_PAUSE_S)
 
     def _follow(self, session: KafkaSession, term: str) -> None:
@@ -229,8 +241,9 @@ class Follower(threading.Thread):
 
     def _note_failure(self, error: Exception) -> None:
         fault = str(error) or type(error).__name__
-        self._progress.failed(fault)
-        self._metrics.kafka_up.set(0)
+        self._progress.failed(sentence_of(error))
+        if not isinstance(error, SQLAlchemyError):
+            self._metrics.kafka_up.set(0)
         self._metrics.lag.clear()  # nobody knows the ends, and the last lag would look like a healthy one
         self._metrics.failures.inc()
         expected = isinstance(error, KafkaError | OSError | SQLAlchemyError | TopicMissingError | KafkaAwayError)

@@ -81,6 +81,7 @@ class Seed:
         self.is_unfinished = False
 
 
+NO_ANSWER = "Kafka cannot be used: it does not answer"
 DATABASE_LOST = "the database was deleted or replaced: alerting ends, and fills a new one once it is started again"
 
 
@@ -97,7 +98,7 @@ class Progress:
         self._streams_are_known = streams_are_known
         self._database_is_lost = database_is_lost
         self._heard_at_s: float | None = None
-        self._fault = "not connected yet"
+        self._fault = NO_ANSWER
         self._offsets: dict[str, int] = {}
         self._caught_up = False
         self._waiting: set[tuple[str, int, asyncio.Future[None]]] = set()
@@ -107,7 +108,7 @@ class Progress:
         self._heard_at_s = time.monotonic()
 
     def failed(self, fault: str) -> None:
-        """Note why Kafka or the database cannot be used, in one sentence."""
+        """Note what cannot be used, in one sentence: everybody may read it, so it says nothing of our insides."""
         self._fault = fault
 
     def caught_up(self) -> None:
@@ -119,7 +120,7 @@ class Progress:
         if self._database_is_lost():
             return [DATABASE_LOST]
         if self._heard_at_s is None or time.monotonic() - self._heard_at_s > self._silence_s:
-            return [f"Kafka cannot be used: {self._fault}"]
+            return [self._fault]
         return [] if self._caught_up and self._streams_are_known() else ["the queries are still being read from Kafka"]
 
     def reached(self, topic: str, next_offset: int) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from services.alerting.alerts.controls import RECEIVER, read_controls
 from services.alerting.kafka.handing_over import HandingOver
 from services.alerting.kafka.kafka_session import read_positions
-from services.alerting.kafka.projection import Progress
+from services.alerting.kafka.projection import NO_ANSWER, Progress
 from services.alerting.kafka.records import TOPICS
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.receiver import Receivers
@@ -62,4 +62,4 @@ class Standby:
         if answers:
             self.progress.heard()
         else:
-            self.progress.failed("it does not answer")
+            self.progress.failed(NO_ANSWER)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from services.alerting.kafka.projection import NO_ANSWER
 from services.common.instants import system_clock_us
 from tests.integration.webhook_sink import SECRET
 from tests.services.alerting.clients import Api
@@ -35,12 +36,12 @@ def test_a_change_is_refused_before_kafka_is_asked(
     api.store(change_record("steady", 1), ruled(), episode_record("e-1"), silence("s-1", area="far"))
     [alert] = api.items("/v1/alerts")
     monkeypatch.setattr(api.kafka, "publish", lambda *_: pytest.fail("Kafka was asked"))
-    api.progress.failed("nobody answers")
+    api.progress.failed(NO_ANSWER)
     api.progress._silence_s = 0.0
     headers = {"If-Match": "*"} if path.startswith("/v1/queries/steady") else {}
     content = None if document is None else json.dumps(document)
     place = path.format(alert=alert["id"])
     answer = api.client.request(method, place, content=content, headers={"Content-Type": "application/json", **headers})
     assert (answer.status_code, answer.headers.get("retry-after")) == (503, "2")
-    assert "Kafka cannot be used: nobody answers" in answer.json()["detail"]
+    assert NO_ANSWER in answer.json()["detail"]
     assert api.client.get("/v1/matches").status_code == 200  # what is stored can be read

@@ -6,17 +6,19 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Self
+from unittest.mock import Mock
 
 import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
+from sqlalchemy.exc import OperationalError
 
 from coincide.queries import Query
 from services.alerting.alerts.system_conditions import SystemConditions
-from services.alerting.kafka.follower import Follower, Pace
+from services.alerting.kafka.follower import Follower, Pace, sentence_of
 from services.alerting.kafka.handing_over import HandingOver, Listeners
-from services.alerting.kafka.kafka_session import KafkaSession, Position, read_positions
-from services.alerting.kafka.projection import Progress, Seed
+from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
+from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed
 from services.alerting.kafka.standby import Standby
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
@@ -349,7 +351,7 @@ def test_a_restart_in_the_midst_of_a_flood_of_dead_letters_neither_ends_nor_repe
 def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Database) -> None:
     log.is_away = True
     with follow() as run:
-        until(lambda: "nothing listens" in "".join(run.progress.not_ready_because()))
+        until(lambda: run.progress.not_ready_because() == [NO_ANSWER])
         log.is_away = False
         log.append(match_record("m-1"))
         until(lambda: len(run.rows) == 1)
@@ -388,6 +390,39 @@ def test_an_empty_database_beside_a_kafka_that_was_read_is_a_lost_one(
     with follow() as run:
         until(lambda: run.progress.not_ready_because() == [])
     assert (database.count("database_lost_timestamp_seconds") >= began_s) == (was_read and is_empty)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            OperationalError("INSERT INTO m VALUES (?)", ("x",), Exception("database is locked")),
+            "the database is locked",
+        ),
+        (OperationalError("SELECT 1", (), Exception("no host db.inside:5432")), "the database cannot be used"),
+        (KafkaTimeoutError("no answer of kafka.inside:9092"), NO_ANSWER),
+        (ConnectionError("kafka.inside:9092 refused"), NO_ANSWER),
+        (TopicMissingError("these topics do not exist: coincide.x"), "Kafka cannot be used: these topics do not"),
+        (ZeroDivisionError("at /srv/x.py"), "Kafka cannot be followed"),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_nothing_of_our_insides(error: Exception, sentence: str) -> None:
+    said = sentence_of(error)
+    assert said.startswith(sentence)
+    assert not any(word in said for word in ("INSERT", "SELECT", "inside", "/srv", "sqlalche"))
+
+
+def test_a_locked_database_is_not_kafkas_fault(
+    log: Log, follow: Follow, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = OperationalError("INSERT INTO matches VALUES (?)", ("m",), Exception("database is locked"))
+    with follow() as run:
+        until(lambda: run.progress.not_ready_because() == [])
+        monkeypatch.setattr(database.storage, "store", Mock(side_effect=locked))
+        run.progress._silence_s = 0.0
+        log.append(match_record("m-1"))
+        until(lambda: run.progress.not_ready_because() == ["the database is locked by another process"])
+        assert database.metrics.kafka_up._value.get() == 1
 
 
 def test_whoever_lost_the_database_is_not_ready_whatever_kafka_says() -> None:
