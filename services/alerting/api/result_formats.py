@@ -61,6 +61,9 @@ def _media_range(text: str) -> tuple[str, float]:
         return name, 0.0
 
 
+#: https://owasp.org/www-community/attacks/CSV_Injection, and the wide ones, which some spreadsheets take for the same.
+FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
 Parts = Iterable[Sequence[str]]  # the JSON texts of rows, some at a time
 
 
@@ -95,7 +98,17 @@ def _cells(column: Column, row: Mapping[str, Any], times: Times) -> list[object]
         return [value, None if value is None else in_rfc_3339(value)]
     if column.kind in ("texts", "members") and value is not None:
         return [encode_json(value).decode()]
-    return [("false", "true")[value] if isinstance(value, bool) else value]
+    if isinstance(value, bool):
+        return [("false", "true")[value]]
+    return [harmless(value) if column.kind == "text" and value is not None else value]
+
+
+def harmless(text: str) -> str:
+    """Return a text that a spreadsheet takes for a text: one that it would take for a formula has a ' before it.
+
+    Names of areas and all of a dead letter are as somebody has posted them.
+    """
+    return f"'{text}" if text.startswith(FORMULA_BEGINS) else text
 
 
 def _lines(rows: Iterable[Sequence[object]]) -> bytes:

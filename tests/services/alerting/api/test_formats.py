@@ -1,5 +1,6 @@
 """Lists as NDJSON, CSV and Parquet, read back by the tools that people use."""
 
+import csv
 import io
 import json
 from collections.abc import Iterator
@@ -13,7 +14,13 @@ import pytest
 
 from services.alerting.api import listings, parquet_results
 from services.alerting.api.listings import Export
-from services.alerting.api.result_columns import MATCH_COLUMNS
+from services.alerting.api.result_columns import (
+    ALERT_COLUMNS,
+    DEAD_LETTER_COLUMNS,
+    EPISODE_COLUMNS,
+    MATCH_COLUMNS,
+    Column,
+)
 from services.alerting.api.result_formats import FORMATS, Format, chosen_format
 from services.common.http.problem import Problem
 from services.common.http.shares import Shares
@@ -290,3 +297,42 @@ def test_a_part_is_read_when_the_one_before_was_written(form: Format) -> None:
     for number, _ in enumerate(pieces):
         assert len(asked) <= number + 1
     assert len(asked) == 5
+
+
+FORMULAS = [
+    "=1+1",
+    "+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\uff1d1+1",
+    '=HYPERLINK("http://x","y")',
+    "=cmd|' /C calc'!A0",
+]
+HARMLESS = ["bay", "a=1", "1-2", "a@b", "'=1", " =1", "0", ""]
+
+
+@pytest.mark.parametrize("columns", [MATCH_COLUMNS, EPISODE_COLUMNS, ALERT_COLUMNS, DEAD_LETTER_COLUMNS])
+def test_no_cell_of_any_text_is_a_formula_and_every_other_is_as_it_is(columns: list[Column]) -> None:
+    texts = [each for each in columns if each.kind == "text"]
+    assert {"area"} <= {each.name for each in texts}
+    for text in FORMULAS + HARMLESS:
+        body: dict[str, Any] = {}
+        for column in texts:
+            *outer, name = column.path or (column.name,)
+            place = body
+            for each in outer:
+                place = place.setdefault(each, {})
+            place[name] = text
+        written = b"".join(FORMATS["csv"]([[json.dumps(body)]], columns, "us")).decode()
+        [row] = csv.DictReader(io.StringIO(written, newline=""))
+        expected = f"'{text}" if text in FORMULAS else text
+        assert {row[each.name] for each in texts} == {expected}
+        [line] = FORMATS["ndjson"]([[json.dumps(body)]], columns, "us")  # a program gets what was posted
+        assert json.loads(line) == body
+
+
+def test_numbers_below_zero_stay_numbers(api: Api) -> None:
+    api.store(dead_letter_record("d-1", late_by_us=-5))
+    assert read(api, "dead-letters", "csv")["late_by_us"].tolist() == [-5]
