@@ -1,5 +1,6 @@
 """The HTTP servers of the jobs: a guarded one, and the job's own small one: /metrics, /livez, /readyz."""
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from services.common.access.caller import Caller
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.access.guard import HEADERS
+from services.common.http.header_limits import MOST_HEADER_BYTES, body_length
+from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.http.route_table import PathRoute, RouteTable
 from services.common.http.shares import NoPlaceError, Shares
 from services.common.settings import ComponentSettings, SettingsError
@@ -84,6 +87,7 @@ class GuardedHandler(BaseHTTPRequestHandler):
     `place` is the path with its percent-encoding undone, `query` what stands behind it: scope and answer go by these.
     """
 
+    default_request_version = "HTTP/1.0"  # of what says none: it hears of faults with a status, too
     routes: RouteTable
     place = query = ""
     timeout = 10.0  # seconds for a request
@@ -95,6 +99,9 @@ class GuardedHandler(BaseHTTPRequestHandler):
         """Read the head of a request; False where it has been answered already."""
         if not super().parse_request():
             return False
+        if sum(len(name) + len(value) for name, value in self.headers.items()) > MOST_HEADER_BYTES:
+            self.problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"headers have at most {MOST_HEADER_BYTES} bytes")
+            return False
         headers = {name: ", ".join(each) for name in HEADERS if (each := self.headers.get_all(name))}
         path, _, self.query = self.path.partition("?")
         self.place = unquote(path)
@@ -103,7 +110,7 @@ class GuardedHandler(BaseHTTPRequestHandler):
         self.caller, self._added = ruling.caller, ruling.headers
         if ruling.status is None:
             self.connection.settimeout(self.server.send_timeout_s)  # for each piece that is sent, as a whole
-            return True
+            return self._has_route()
         self._forget_body()
         self.send_response(ruling.status)
         self.send_header("Content-Length", str(len(ruling.body)))
@@ -112,6 +119,34 @@ class GuardedHandler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
         return False
+
+    def _has_route(self) -> bool:
+        """Whether some method of ours answers this; where none does, that is answered."""
+        allowed = self.routes.methods(self.place)
+        if self.command in allowed:
+            return True
+        self._forget_body()
+        if allowed:
+            detail = f"{self.command[:20]} is not for this path: {', '.join(allowed)}"
+            self.problem(HTTPStatus.METHOD_NOT_ALLOWED, detail, {"Allow": ", ".join(allowed)})
+        else:
+            self.problem(HTTPStatus.NOT_FOUND, f"there is nothing at {self.place[:200]}")
+        return False
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what the base class finds wrong as every error is answered; it has a page of HTML."""
+        status = HTTPStatus(code)
+        self.problem(status, explain or message or status.description)
+
+    def problem(self, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        """Answer a problem document (RFC 9457)."""
+        body = json.dumps(problem_document(status, detail)).encode()
+        self.send_response(status)
+        for name, value in {**(headers or {}), "Content-Type": MEDIA_TYPE, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def end_headers(self) -> None:
         """End them with those that the guard adds."""
@@ -124,9 +159,9 @@ class GuardedHandler(BaseHTTPRequestHandler):
 
     def _forget_body(self) -> None:
         """Read a short body, for a connection that is closed with something unread loses its answer."""
-        length = self.headers.get("Content-Length", "0")
-        if length.isdecimal() and int(length) <= LONGEST_UNREAD:
-            self.rfile.read(int(length))
+        length = body_length(self.headers.get("Content-Length", "0"))
+        if length is not None and length <= LONGEST_UNREAD:
+            self.rfile.read(length)
 
 
 class JobServer(GuardedServer):
@@ -156,11 +191,9 @@ class _Handler(GuardedHandler):
             self._answer(HTTPStatus.OK, generate_latest(self.server.registry), CONTENT_TYPE_LATEST)
         elif self.place == "/livez":
             self._answer(HTTPStatus.OK, b"alive\n")
-        elif self.place == "/readyz":
+        else:
             reason = self.server.why_not_ready()
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK, f"{reason or 'ready'}\n".encode())
-        else:
-            self._answer(HTTPStatus.NOT_FOUND, b"there are /metrics, /livez and /readyz\n")
 
     def _answer(self, status: HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)

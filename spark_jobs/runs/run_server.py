@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from coincide.queries import AnyQuery
 from services.common.access.caller import REASON_HEADER, Caller, ReasonError
 from services.common.access.component_access import ComponentAccess, export_readiness
-from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.header_limits import body_length
 from services.common.http.route_table import PathRoute, RouteTable
 from services.common.settings import ComponentSettings
 from spark_jobs.job.http_server import GuardedHandler, GuardedServer
@@ -117,13 +117,10 @@ class _Handler(GuardedHandler):
                 self._answer(HTTPStatus.OK, queue.summary(run) or {})
 
     def _post(self) -> None:
-        what_if = WHAT_IF.fullmatch(self.place)
-        if what_if is None and self.place not in PATHS:
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"POST is for {' and '.join(PATHS)}, and for what-ifs")
         if self.headers.get_content_type() != "application/json":  # no page of another origin can send that unasked
             raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
         fields = self._body()
-        if what_if:
+        if what_if := WHAT_IF.fullmatch(self.place):
             _refuse_unknown(fields, WHAT_IF_FIELDS)
             self._submitted({**fields, "query": what_if[1], "keeps_matches": False})
         elif self.place == "/v1/history-runs":
@@ -133,9 +130,7 @@ class _Handler(GuardedHandler):
             self._learning(read_learning(fields))
 
     def _delete(self) -> None:
-        run, part = self._run()
-        if part is not None:
-            raise ProblemError(HTTPStatus.METHOD_NOT_ALLOWED, f"{part} cannot be deleted: delete the run")
+        run, _ = self._run()
         queue, author = self.server.service.queue, self._author()
         said = queue.summary(run) or {}
         queue.delete(run)
@@ -174,11 +169,13 @@ class _Handler(GuardedHandler):
         return matched[2], matched[3]
 
     def _body(self) -> Mapping[str, Any]:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LONGEST_BODY:
+        length = body_length(self.headers.get("Content-Length", ""))
+        if length is None:
+            raise ProblemError(HTTPStatus.LENGTH_REQUIRED, "Content-Length must say how many bytes the body has")
+        if length > LONGEST_BODY:
             raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body must have at most {LONGEST_BODY} bytes")
         try:
-            content = json.loads(self.rfile.read(int(length)))
+            content = json.loads(self.rfile.read(length))
         except (ValueError, RecursionError) as error:
             raise ProblemError(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}") from None
         if not isinstance(content, dict):
@@ -201,16 +198,13 @@ class _Handler(GuardedHandler):
         try:
             answer()
         except ProblemError as error:
-            self._problem(error.status, str(error))
+            self.problem(error.status, str(error))
         except RunError as error:
-            self._problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+            self.problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except QueueFullError as error:
-            self._problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+            self.problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
         except KafkaError as error:
-            self._problem(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
-
-    def _problem(self, status: HTTPStatus, detail: str) -> None:
-        self._send(status, json.dumps(problem_document(status, detail)).encode(), MEDIA_TYPE)
+            self.problem(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
 
     def _answer(self, status: HTTPStatus, content: Mapping[str, Any]) -> None:
         self._send(status, json.dumps(content).encode())

@@ -4,7 +4,7 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-MOST_HEADER_BYTES = 64 * 1024
+from services.common.http.header_limits import MOST_HEADER_BYTES
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):

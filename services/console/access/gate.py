@@ -15,6 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.common.access.origins import Origins
+from services.common.http.header_limits import body_length
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.http.route_table import why_not_path
 from services.console.access.sessions import COOKIE, PersonSession, PersonSessions
@@ -98,8 +99,8 @@ class Gate:
             return 403, "origin", why
         if method not in {"GET", "HEAD"} and "origin" not in headers and "sec-fetch-site" in headers:
             return 403, "origin", "a browser says where a change comes from, and this one does not"
-        length = headers.get("content-length", "0")
-        if "transfer-encoding" in headers or not length.isdigit() or int(length) > LONGEST_BODY_BYTES:
+        length = body_length(headers.get("content-length", "0"))
+        if "transfer-encoding" in headers or length is None or length > LONGEST_BODY_BYTES:
             return 413, "body", f"the body may have at most {LONGEST_BODY_BYTES} bytes, told in Content-Length"
         return None
 

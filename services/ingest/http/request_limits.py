@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from services.common.http.bounded_protocol import BoundedHttpProtocol
+from services.common.http.header_limits import body_length
 from services.common.http.problem import Problem
 from services.ingest.http.parsing import Form, Item, parse
 from services.ingest.settings import IngestSettings
@@ -36,8 +37,8 @@ async def read_body(request: Request, settings: IngestSettings) -> bytes:
     encoding = _header(request, b"content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:
         raise Problem(415, "Content-Encoding must be gzip or identity", {"Accept-Encoding": "gzip", **_CLOSE})
-    declared = _header(request, b"content-length", "0")
-    if not declared.isdecimal() or len(declared) > 18 or int(declared) > settings.max_body_bytes:
+    declared = body_length(_header(request, b"content-length", "0"))
+    if declared is None or declared > settings.max_body_bytes:
         raise _too_long(settings.max_body_bytes)
     try:
         async with asyncio.timeout(settings.body_timeout_s):

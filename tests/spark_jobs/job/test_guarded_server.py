@@ -92,3 +92,48 @@ def test_one_peer_has_half_of_the_connections(records: KeptRecords, monkeypatch:
         each.close()
     server.shutdown()
     server.server_close()
+
+
+def raw(client: httpx2.Client, request: bytes) -> tuple[bytes, bytes]:
+    """Return head and body of the answer to bytes that no client would send."""
+    with socket.create_connection(("127.0.0.1", client.base_url.port or 0), 10) as connection:
+        connection.sendall(request)
+        head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+    return head, body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "HEAD", "BREW"])
+def test_a_method_that_is_none_here_is_a_problem_that_says_which_are(
+    client: httpx2.Client, records: KeptRecords, method: str
+) -> None:
+    for path, status, allowed in (("/metrics", 405, "GET"), ("/livez", 405, "GET"), ("/nothing", 404, None)):
+        refused = client.request(method, path, headers={"Authorization": f"Bearer {records.make('a', ['admin'])}"})
+        assert (refused.status_code, refused.headers.get("allow")) == (status, allowed)
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert method == "HEAD" or refused.json()["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /livez HTTP/1.1 x\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/9.9\r\n\r\n", b"505"),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 70_000 + b"\r\n\r\n", b"431"),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + b"X-Long: " * 4000 + b"\r\n" * 2, b"200"),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + (b"X-Long: " + b"x" * 9000 + b"\r\n") * 90 + b"\r\n", b"431"),
+    ],
+)
+def test_what_is_no_request_is_a_problem_and_no_page(client: httpx2.Client, request_: bytes, status: bytes) -> None:
+    head, body = raw(client, request_)
+    assert head.split()[1] == status
+    assert status == b"200" or (b"application/problem+json" in head and b'"status": ' + status in body)
+
+
+@pytest.mark.parametrize("length", ["²", "٣", "9" * 5000, "-1", "1e3", "x", ""])
+def test_a_length_that_is_no_number_is_answered(client: httpx2.Client, length: str) -> None:
+    for method in ("POST", "GET"):
+        request = f"{method} /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
+        head, body = raw(client, request.encode())
+        assert b"application/problem+json" in head
+        assert body.startswith(b"{")

@@ -1,6 +1,7 @@
 """Runs over HTTP: asked twice they are done once, they can be cancelled, and a restart loses none."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -153,11 +154,22 @@ def test_a_page_of_another_origin_can_start_nothing(client: httpx2.Client) -> No
     assert answer.status_code == 415
 
 
+@pytest.mark.parametrize("length", ["²", "9" * 5000, "-1", "", None])
+def test_a_length_that_is_no_number_is_a_sentence(client: httpx2.Client, length: str | None) -> None:
+    said = "" if length is None else f"Content-Length: {length}\r\n"
+    head = f"POST /v1/history-runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{said}\r\n"
+    with socket.create_connection(("127.0.0.1", client.base_url.port or 0), 10) as connection:
+        connection.sendall(head.encode("latin-1"))
+        answer = connection.makefile("rb").read()
+    assert answer.split()[1] == b"411"
+    assert b"Content-Length must say" in answer
+
+
 def test_what_starts_a_run_is_no_get_which_a_link_could_ask(client: httpx2.Client) -> None:
     what_if = "/v1/queries/bang/what-if"
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     answer = client.get(what_if, params={"from": 0, "to": 1}, headers=followed)
-    assert answer.status_code in (404, 405, 501)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
     assert client.post(what_if, json={"from": 0, "to": 1}).status_code == 503  # there is no Kafka that has the query
     for field in ("query", "keeps_matches", "colour"):
         refused = client.post(what_if, json={"from": 0, "to": 1, field: RULED})

@@ -13,7 +13,8 @@ from services.common.access.access_keys import KeyRing
 from services.common.access.asgi import Guarded
 from services.common.access.guard import Guard
 from services.common.access.origins import Origins
-from services.common.http.bounded_protocol import MOST_HEADER_BYTES, BoundedHttpProtocol, bounded_by
+from services.common.http.bounded_protocol import BoundedHttpProtocol, bounded_by
+from services.common.http.header_limits import MOST_HEADER_BYTES
 from services.console import server as console
 from services.console.settings import ConsoleSettings
 from services.ingest import server as ingest
