@@ -14,6 +14,7 @@ import psutil
 from supervisor.xmlrpc import SupervisorTransport
 
 from deploy.local.broker import START_BUDGET_S as BROKER_BUDGET_S
+from deploy.local.environment import keep
 from deploy.local.layout import Layout
 from deploy.local.machine import HERE, LocalError
 from deploy.local.patience import Patience
@@ -50,6 +51,7 @@ class Supervision:
         Databases, topics and logs hold receivers' secrets and the hashes of keys.
         """
         self._layout.logs.mkdir(parents=True, exist_ok=True)
+        keep(self._layout.runtime, self._layout.environ(java_home), adds=False)
         self._layout.runtime.chmod(PRIVATE_FOLDER)  # what was written before we took care of that is in it, too
         command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(HERE / "supervisord.conf")]
         said = self._layout.logs / "supervisord.out"

@@ -18,6 +18,7 @@ import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.broker import answers
+from deploy.local.environment import keep
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
@@ -91,6 +92,8 @@ class System:
     def up(self, report: Report = _silent, *, rebuild: bool = False) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
 
+        What is started goes by the variables of this process, also where the system runs already.
+
         With ``rebuild`` fusion begins anew from the topics, whether it runs or not. Where starting fails, or Ctrl-C
         comes, what was started is stopped again. All that is ready stays up where something `OPTIONAL` does not come
         up, which a `PartlyUpError` says, and where fusion waits for a person, which a `HaltedError` says.
@@ -111,6 +114,8 @@ class System:
         if not self.supervision.is_running:
             self._refuse_taken_ports()
             self.supervision.start(java.home)
+        else:
+            keep(self.layout.runtime, self.layout.environ(java.home), adds=True)  # for what is started again
         self._start("kafka", report)
         self.wait_ready("kafka", report=report)
         environ = self.layout.environ(java.home)
