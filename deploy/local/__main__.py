@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -46,7 +47,20 @@ def _start(system: System, *, rebuild: bool = False) -> None:
         system.up(report, rebuild=rebuild)
 
 
+def _end_in_order() -> None:
+    """Have the first Ctrl-C or SIGTERM end what goes on; a second one must not leave half of it running."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, interrupt)
+
+
 def _up(system: System) -> None:
+    _end_in_order()
     missing: PartlyUpError | None = None
     try:
         _start(system, rebuild=_is_set("REBUILD"))
@@ -90,7 +104,7 @@ def _logs(system: System) -> None:
 
 
 def _demo(system: System) -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it in order
+    _end_in_order()
     try:
         _start(system)
     except HaltedError:

@@ -1,5 +1,7 @@
 """How a start is waited for: what is given up, what stays up all the same, and what a person reads meanwhile."""
 
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +100,34 @@ def test_up_takes_nothing_down_that_is_of_use(
     with pytest.raises(error):
         whole.up()
     assert (downs == []) is stays
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_start_that_is_told_to_end_takes_down_what_it_started_and_a_second_signal_does_not_stop_that(
+    system: Made, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    whole, downs = system({}), list[str]()
+
+    def go_on(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), number)
+        downs.append("goes on")
+
+    def down() -> list[str]:
+        os.kill(os.getpid(), number)
+        downs.append("is down")
+        return []
+
+    usual = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr(whole, "_start_all", go_on)
+    monkeypatch.setattr(whole, "down", down)
+    monkeypatch.setattr(type(whole.supervision), "is_running", False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            command._up(whole)
+    finally:
+        for each, handler in usual.items():
+            signal.signal(each, handler)
+    assert downs == ["is down"]
 
 
 def test_the_command_says_where_the_rest_is_and_then_what_is_missing(
