@@ -1,8 +1,7 @@
 """The demo: the real system on the neutrinos of SN1987A, and on what three microphones of a harbour hear now."""
 
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import islice
@@ -55,9 +54,9 @@ def run_demo(system: System, *, detach: bool) -> None:
 
 
 def show_1987(system: System) -> None:
-    """Post the detections of 1987, wait for all their matches and print what these show."""
+    """Post the detections of 1987, unless an earlier demo has, wait for all their matches and print what these show."""
     queries = {id_: applied_query(system, id_) for id_ in QUERIES}
-    post_all(system)
+    post_all(system, set(DETECTORS) - detectors_in(matches_of(system, ANY_TWO, superseded="any")))
     matches = {id_: wait_for_matches(system, id_, expected_matches(query)) for id_, query in queries.items()}
     superseded = matches_of(system, TWO_OF_THREE, superseded="true")
     Console().print(table_of(queries, matches))
@@ -107,7 +106,6 @@ def bang_sentence(match: Mapping[str, Any]) -> str:
 
 
 def _stop(system: System) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it running
     print("\nStopping everything in order ...", flush=True)
     killed = system.down()
     print(f"Down; these had to be killed: {', '.join(killed)}" if killed else "Down.")
@@ -132,10 +130,16 @@ def _is_applied(query: dict[str, Any]) -> bool:
     return bool(query) and query["applied_version"] == query["version"]
 
 
-def post_all(system: System) -> None:
-    """Post as the three gateways would, all at once; a `LocalError` where ingest does not accept everything."""
+def detectors_in(matches: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the detectors that are in some match: what they saw has been posted, and would be late by now."""
+    return {member["sensor"] for match in matches for member in match["members"]}
+
+
+def post_all(system: System, detectors: Collection[str] = tuple(DETECTORS)) -> None:
+    """Post as the gateways would, all at once; a `LocalError` where ingest does not accept everything."""
+    wanted = [(sensor, body) for sensor, body in posts().items() if sensor in detectors]
     with ThreadPoolExecutor(len(DETECTORS)) as gateways:
-        for sensor, answer in gateways.map(lambda post: (post[0], _post(system, post[1])), posts().items()):
+        for sensor, answer in gateways.map(lambda post: (post[0], _post(system, post[1])), wanted):
             if answer.status_code != httpx2.codes.ACCEPTED:
                 raise LocalError(f"ingest answered {answer.status_code} to the detections of {sensor}: {answer.text}")
 
