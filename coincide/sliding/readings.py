@@ -25,7 +25,7 @@ class Readings:
 
     ts_us: Int64Array
     group: Int64Array  # small codes
-    value: FloatArray  # numbers; texts, true and false as codes
+    value: FloatArray  # numbers, NaN where unknown; texts, true and false as codes
     refs: npt.NDArray[Any]  # each a `Ref`
 
     def __len__(self) -> int:

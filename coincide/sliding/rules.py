@@ -57,9 +57,9 @@ class RunRule(Equivalence):
         return (is_within == self.limits.hold(following)) & (equivalent | (is_within ^ True))
 
     def interests(self, values: npt.NDArray[Any]) -> BoolArray:
-        """Whether each value, and so the run that begins with it, is within the limits: bool (n,)."""
+        """Whether each value, and so the run that begins with it, is known and within the limits: bool (n,)."""
         if self.limits is None:
-            return np.ones(len(values), np.bool_)
+            return np.asarray(values == values, np.bool_)  # noqa: PLR0124 - an unknown one is NaN
         return np.asarray(self.limits.hold(values), np.bool_)
 
     @property

@@ -1,5 +1,6 @@
 """What the detections of one stream say of an attribute, by group; and the queries that read them."""
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -8,6 +9,7 @@ from msgspec import Raw
 
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import as_number
+from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
 from spark_jobs.rows.areas import Areas
@@ -31,7 +33,10 @@ class ReadRows(NamedTuple):
 
 
 class ReadingColumns:
-    """Reads one attribute (with `is_number` a number); a detection without it or a label is no reading."""
+    """Reads one attribute (with `is_number` a number); a detection without it or a label is no reading.
+
+    Where it has to be a number, and is given as anything else, the reading is unknown: its value is NaN.
+    """
 
     def __init__(self, by: tuple[str, ...], value: str, *, is_number: bool) -> None:
         self._by = by
@@ -49,10 +54,11 @@ class ReadingColumns:
             sensor = areas.sensor_of(rows.sensor[row]).name
             content = attributes_of(rows.attributes[row])
             value = attribute(content, self._value)
-            value = as_number(value) if self._is_number else value
-            if self._is_number and value is None:
-                no_number.append(row)
-                continue
+            if self._is_number:
+                is_given, value = self._value.removeprefix(ATTRIBUTES) in content, as_number(value)
+                if value is None:
+                    no_number.append(row)
+                    value = math.nan if is_given else None
             read = self._read(content, value, sensor)
             if read is not None:
                 found.append(row)

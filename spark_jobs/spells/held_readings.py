@@ -73,13 +73,14 @@ class HeldReadings:
         new = readings.ts_us > self._last_settled_us(group)
         readings, at, group = readings.where(new), at[new], group[new]
         if len(at):
+            is_unknown = np.isnan(readings.value)  # it ends the reading before it, and is within no limits
             taken = SpellReadings(
                 group=group,
-                is_within=is_within(readings.value, rows.seq[at]),
+                is_within=is_within(readings.value, rows.seq[at]) & ~is_unknown,
                 ts_us=readings.ts_us,
                 detected_at_us=rows.detected_at_us[at],
                 template=self._own_templates(rows.template[at]),
-                value=readings.value,
+                value=np.where(is_unknown, 0.0, readings.value),
                 reading=_objects([(sensor, id_) for sensor, id_, _ in readings.refs.tolist()]),
                 revision=rows.offset[at],
                 received_at_us=rows.received_at_us[at],

@@ -83,11 +83,14 @@ class SlowReadingsQuery:
     def _readings(self, rows: Sequence[SlowRow], received: dict[int, int]) -> dict[Group, list[Reading]]:
         readings: dict[Group, list[Reading]] = {}
         for row in rows:
-            group, value = self._group(row), row.fields["attributes"].get(self.coalesce["value"][11:])
+            name = self.coalesce["value"].removeprefix("attributes.")
+            group, value = self._group(row), row.fields["attributes"].get(name)
             is_asked_for = row.number >= self.activation and row.fields["stream"] == self.coalesce["from"]
-            if is_asked_for and group is not None and self._is_value(value):
-                ts = row.latest_us // UNIT_US
-                readings.setdefault(group, []).append(Reading(ts, *row.name, value, received[row.number]))
+            is_known = self._is_value(value)
+            is_unknown = self._needs_numbers and name in row.fields["attributes"] and not is_known
+            if is_asked_for and group is not None and (is_known or is_unknown):
+                ts, said = row.latest_us // UNIT_US, None if is_unknown else value
+                readings.setdefault(group, []).append(Reading(ts, *row.name, said, received[row.number]))
         return readings
 
     def _group(self, row: SlowRow) -> Group | None:
@@ -98,9 +101,13 @@ class SlowReadingsQuery:
             return None
         return tuple((name, _canonical(values[name])) for name in names)
 
+    @property
+    def _needs_numbers(self) -> bool:
+        by_rule = "where" in self.coalesce or self.equivalence not in ("equal", "any")
+        return by_rule or self.json.get("join", {}).get("within", 0) > 0
+
     def _is_value(self, value: Any) -> bool:
-        needs_numbers = "where" in self.coalesce or self.equivalence not in ("equal", "any")
-        if needs_numbers or self.json.get("join", {}).get("within", 0) > 0:
+        if self._needs_numbers:
             return isinstance(value, int | float) and not isinstance(value, bool)
         return isinstance(value, str | int | float)
 
@@ -130,7 +137,8 @@ class SlowReadingsQuery:
 
     def _interests(self, value: Any) -> bool:
         rules = {"above": operator.gt, "at_least": operator.ge, "below": operator.lt, "at_most": operator.le}
-        return all(rules[name](value, bound) for name, bound in self.coalesce.get("where", {}).items())
+        limits = self.coalesce.get("where", {}).items()
+        return value is not None and all(rules[name](value, bound) for name, bound in limits)
 
     def _goes_on(self, previous: Reading | None, following: Reading) -> bool:
         if previous is None or previous == following:

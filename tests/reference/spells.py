@@ -130,8 +130,10 @@ class SlowSpellQuery:
         sensor, id_ = row.name
         labels = {**{f"attributes.{name}": each for name, each in said.items()}, "sensor": sensor}
         group = [labels.get(name) for name in ([by] if isinstance(by, str) else by)]
-        value = said.get(self.json["coalesce"]["value"].removeprefix("attributes."))
-        if row.fields["stream"] != self.json["coalesce"]["from"] or not self._is_value(value):
+        name = self.json["coalesce"]["value"].removeprefix("attributes.")
+        value = said.get(name)
+        is_unknown = self._needs_numbers and name in said and not self._is_value(value)
+        if row.fields["stream"] != self.json["coalesce"]["from"] or not (is_unknown or self._is_value(value)):
             return
         if all(isinstance(each, str | int | float) for each in group):
             reading = SlowReading(
@@ -140,7 +142,7 @@ class SlowSpellQuery:
                 id_,
                 json.dumps([_canonical(each) for each in group]),
                 value if self._needs_numbers else json.dumps(_canonical(value)),
-                self._is_within(value),
+                not is_unknown and self._is_within(value),
                 row.fields["detected_at_us"],
                 row.template,
                 offset,

@@ -329,3 +329,15 @@ def test_areas_are_answered_by_name_after_a_restart_too() -> None:
     last = [frame(2 + nth, [tick(2 * HOUR_S + 61)], area) for nth, area in enumerate(["beta", "alpha"])]
     for either in (fused, restored):
         assert [each["area"] for each in episodes(either.push(last))] == ["alpha", "beta"]
+
+
+@pytest.mark.parametrize("value", ["unknown", None, True, [101]])
+@pytest.mark.parametrize("how", [{"where": {"above": 100}}, {"equivalence": {"bounded": 5}}])
+def test_an_unknown_reading_ends_what_it_follows(value: Any, how: dict[str, Any]) -> None:
+    hours = [101.0, 101.0, value, value, 101.0, 101.0, 101.0, 40.0]
+    rows = [reading(hour * HOUR_S, each) for hour, each in enumerate(hours)]
+    asked = query({"lasting_s": HOUR_S}, window={"time_s": DAY_S, "slide_s": DAY_S}, **how)
+    found = pushed(core(asked), [*rows, tick(DAY_S + 100)])
+    held = sorted((each["start_us"] / 3600e6, each["end_us"] / 3600e6) for each in found)
+    assert held[:2] == [(0, 2), (4, 7)]
+    assert all(isinstance(each["value"], int | float) for each in found if "value" in each)

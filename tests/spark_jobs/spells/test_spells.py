@@ -238,6 +238,29 @@ class TestNoNumber:
         totals = status(output)["totals"]
         assert (totals["no_number"], totals["accepted"], totals["malformed"]) == (6, 13, 0)
 
+    @pytest.mark.parametrize("value", VALUES)
+    @pytest.mark.parametrize("how", [{}, {"equivalence": {"bounded": 1}}])
+    def test_it_ends_what_it_follows(self, value: Any, how: dict[str, Any]) -> None:
+        fused = core(hot(**how))
+        rows = [reading(at_s) for at_s in range(0, 50, 10)] + [reading(50, value)]
+        assert told(fused, 0, [*rows, *(reading(at_s) for at_s in range(60, 110, 10))]) == []
+        assert told(fused, 1, [reading(at_s) for at_s in range(110, 130, 10)]) == [(60, 120, "open")]
+        assert told(fused, 2, [reading(130, value)]) == [(60, 130, "closed")]
+
+    def test_it_is_saved_as_the_reading_that_it_is(self) -> None:
+        saved, fused = SavedCore(STREAMS), core(hot())
+        saved.save(fused)
+        for nth, rows in enumerate(([*minute(), reading(70, "gone")], [tick(90)], [tick(500)])):
+            told(fused, nth, rows)
+            saved.save(fused)
+        for each in (fused, saved.restored()):
+            assert told(each, 3, [reading(at_s) for at_s in range(520, 590, 10)]) == [(520, 580, "open")]
+
+    def test_without_the_attribute_nothing_ends(self) -> None:
+        fused = core(hot())
+        missing = Row("bare", 30, stream="temperature", sensor="hall")
+        assert told(fused, 0, [*minute(), missing]) == [(0, 60, "open")]
+
     def test_a_text_that_writes_a_number_is_a_reading(self) -> None:
         fused = core(hot())
         output = fused.push([frame(0, [reading(at_s, "45.0") for at_s in range(0, 70, 10)])])
