@@ -51,8 +51,9 @@ ALLOWED = {
 def instant_us(instant: Instant, field: str = "detected_at") -> int:
     """Return `instant` in microseconds since the epoch; parts of a microsecond are cut off.
 
-    Raises `Refused`: `bad_time`, `before_1980`, or `looks_like_seconds` for a number that as microseconds lies before
-    1980: whoever sends seconds or milliseconds would otherwise silently report 1970.
+    Raises `Refused`: `bad_time`, `before_1980`, `looks_like_seconds` for a number that as microseconds lies before
+    1980, or `looks_like_nanoseconds` for one after the year 9999: whoever sends another unit would silently report
+    1970, or try again for ever.
     """
     if isinstance(instant, str):
         return _rfc_3339_us(instant, field)
@@ -61,7 +62,8 @@ def instant_us(instant: Instant, field: str = "detected_at") -> int:
     if instant not in INT64:
         raise Refused(Reason.OUT_OF_RANGE, field, instant, "an integer of 64 bits")
     if instant > LAST_US:
-        raise Refused(Reason.IN_THE_FUTURE, field, instant, "microseconds since 1970, before the year 10000")
+        allowed = "microseconds since 1970, before the year 10000; this looks like nanoseconds"
+        raise Refused(Reason.LOOKS_LIKE_NANOSECONDS, field, instant, allowed)
     return instant
 
 

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     WRONG_STREAM = "wrong_stream", "a declared stream that this sensor has no template for (yet)", True
     BAD_TIME = "bad_time", "a text that is not an RFC 3339 time with its offset"
     LOOKS_LIKE_SECONDS = "looks_like_seconds", "a number that, as microseconds, lies before 1980"
+    LOOKS_LIKE_NANOSECONDS = "looks_like_nanoseconds", "a number that, as microseconds, lies after the year 9999"
     BEFORE_1980 = "before_1980", "a text that lies before 1980"
     IN_THE_FUTURE = "in_the_future", "further ahead of this clock than max_future_s: a retry can help", True
     ATTRIBUTES_TOO_LONG = "attributes_too_long", "more than 1 KiB as compact JSON"
