@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from tests.console.line import Line
 from tests.console.test_commands import reasons, run_copied
 
 pytestmark = pytest.mark.slow
+
 OpenPage = Callable[..., Page]
+_numbers = count(1)
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 BUOY = {
     "area": "bay",
@@ -100,15 +103,16 @@ def test_a_sensor_is_added_changed_and_removed(open_page: OpenPage, line: Line) 
 
 @pytest.fixture
 def named(line: Line) -> Iterator[str]:
-    """A template with a name, which two buoys follow."""
-    line.call("PUT", "ingest", "/v1/templates/slow", json={"uniform": [-3, 0]}).raise_for_status()
+    """A template that two buoys follow; its name, and so its version, is no other's."""
+    template = f"slow-{next(_numbers)}"
+    line.call("PUT", "ingest", f"/v1/templates/{template}", json={"uniform": [-3, 0]}).raise_for_status()
     for name in ("follows-1", "follows-2"):
-        document = {"area": "bay", "streams": {"noise": "slow"}}
+        document = {"area": "bay", "streams": {"noise": template}}
         line.call("PUT", "ingest", f"/v1/sensors/{name}", json=document).raise_for_status()
-    yield "slow"
+    yield template
     for name in ("follows-1", "follows-2"):
         line.registry.apply({name: None})
-    line.call("DELETE", "ingest", "/v1/templates/slow", headers={"If-Match": "*"})
+    line.call("DELETE", "ingest", f"/v1/templates/{template}", headers={"If-Match": "*"})
 
 
 def test_a_template_is_changed_by_its_name_for_all_that_follow_it(open_page: OpenPage, line: Line, named: str) -> None:
@@ -122,7 +126,7 @@ def test_a_template_is_changed_by_its_name_for_all_that_follow_it(open_page: Ope
     row.get_by_label("in seconds from the report").fill('{"uniform": [-99, 0]}')
     row.get_by_role("button", name="Save").click()
     expect(row.get_by_role("alert")).to_contain_text("at most 10 s for stream noise")
-    row.get_by_label("Template slow").select_option("uniform")
+    row.get_by_label(f"Template {named}").select_option("uniform")
     expect(row.get_by_label("in seconds from the report")).to_have_value('{"uniform": [-1, 0]}')
     row.get_by_label("in seconds from the report").fill('{"uniform": [-5, 0]}')
     row.get_by_label("Why (for the audit trail)").fill("another cable")
@@ -171,7 +175,9 @@ def test_a_sensor_says_which_template_it_follows_and_goes_on_to_when_it_is_chang
     open_page: OpenPage, line: Line, named: str
 ) -> None:
     page = open_page("/sensors?sensor=follows-1")
-    expect(page.get_by_label("Stream noise")).to_contain_text("It follows the template slow, which 2 sensors follow.")
+    expect(page.get_by_label("Stream noise")).to_contain_text(
+        f"It follows the template {named}, which 2 sensors follow."
+    )
     form = page.get_by_label("Change it")
     form.get_by_label("Model").fill("M-2")
     page.evaluate("window.isOld = true")
