@@ -56,10 +56,10 @@ NEEDS = {
         "/v1/rebuilds/{id} /v1/dead-letters /v1/queries /v1/queries/{id} /v1/queries/{id}/versions "
         "/v1/queries/{id}/explain /v1/live /v1/history-runs /v1/history-runs/{id} /v1/history-runs/{id}/{part} "
         "/v1/learning-runs /v1/learning-runs/{id} /v1/learning-runs/{id}/templates /v1/caller "
-        "POST /v1/queries/{id}/explain",
+        "POST /v1/queries/{id}/explain /v1/queries/{id}/what-if",
         "queries": "PUT /v1/queries/{id} PATCH /v1/queries/{id} /v1/queries/{id}/threshold DELETE /v1/queries/{id} "
         "/v1/history-runs/{id} /v1/learning-runs/{id} POST /v1/queries/{id}/pause /v1/queries/{id}/resume "
-        "/v1/queries/{id}/what-if /v1/history-runs /v1/learning-runs",
+        "/v1/history-runs /v1/learning-runs",
         "alerts": "POST /v1/alerts/{id}/acknowledge /v1/silences DELETE /v1/silences/{id}",
         "admin": "PUT /v1/receivers/{id} DELETE /v1/receivers/{id} /v1/keys/{key_id} POST /v1/receivers/{id}/test "
         "/v1/receivers/{id}/deliveries/{key}/resend /v1/rebuilds /v1/keys GET /v1/keys /v1/keys/{key_id} /v1/audit",
@@ -68,9 +68,8 @@ NEEDS = {
     "history": {
         "": "GET /livez /readyz",
         "read": "GET /metrics /v1/history-runs /v1/history-runs/{id} /v1/history-runs/{id}/{part} /v1/learning-runs "
-        "/v1/learning-runs/{id} /v1/learning-runs/{id}/{part}",
-        "queries": "POST /v1/queries/{id}/what-if /v1/history-runs /v1/learning-runs DELETE /v1/history-runs/{id} "
-        "/v1/learning-runs/{id}",
+        "/v1/learning-runs/{id} /v1/learning-runs/{id}/{part} POST /v1/queries/{id}/what-if",
+        "queries": "POST /v1/history-runs /v1/learning-runs DELETE /v1/history-runs/{id} /v1/learning-runs/{id}",
     },
 }
 SCOPES = ("", "read", "ingest", "queries", "alerts", "admin")  # of keys; the first has none

@@ -86,7 +86,8 @@ def live_router(
         With Last-Event-ID the stream begins after that event, of whichever kind, and misses none; without, at the
         next thing stored. A reader who is too slow is disconnected, and can come back with the last id it has.
         """
-        await run_in_threadpool(refuse_unknown, engine, progress, parameters.query)
+        if parameters.query:  # else the database need not be asked, however many come at once
+            await run_in_threadpool(refuse_unknown, engine, progress, parameters.query)
         return LiveStream(
             LiveFilter(tuple(parameters.query), parameters.area, parameters.superseded == "any", parameters.kind),
             parameters.last_event_id if last_event_id is None else last_event_id,

@@ -44,7 +44,8 @@ _OF_CHANGES = {
     "alerts": KeyScope.ALERTS,
     "silences": KeyScope.ALERTS,
 }
-_EXPLAINING = "/v1/queries/{id}/explain"  # its POST brings a query, and changes nothing
+#: Their POSTs change nothing: one brings a query, and the other has a run done that counts only.
+_ASKING = frozenset({"/v1/queries/{id}/explain", "/v1/queries/{id}/what-if"})
 _SECRETIVE = frozenset({"keys", "audit"})
 
 
@@ -58,7 +59,7 @@ def needed_scope(method: str, route: str | None) -> KeyScope | None:
     collection = route.split("/", 3)[2] if route and route.startswith("/v1/") else ""
     if collection in _SECRETIVE:
         return KeyScope.ADMIN
-    is_reading = method in _READING or (method, route) == ("POST", _EXPLAINING)
+    is_reading = method in _READING or (method == "POST" and route in _ASKING)
     return KeyScope.READ if is_reading else _OF_CHANGES.get(collection, KeyScope.ADMIN)
 
 
