@@ -13,7 +13,7 @@ from coincide.json_fields import as_float, given_fields, object_fields, refuse_u
 from coincide.queries.checks import refuse_unless_name
 from coincide.queries.episode_rule import MOST_MEMBERS
 
-WORDS = ("query", "area", "severity", "probability", "members", "start", "end")
+WORDS = ("query", "area", "severity", "probability", "members", "start", "end", "group", "stream")
 LABEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED = ("alertname", "alert", "kind", "query", "area", "severity")
 MOST_LABELS, MOST_LEVELS, MOST_RECEIVERS = 16, 8, 16
@@ -39,8 +39,8 @@ class AlertRule:
     members : int, optional
         At least so many members; of an episode, distinct detections. Not more than there can be, and none of readings.
     title : str
-        One line, in which ``{query}``, ``{area}``, ``{severity}``, ``{probability}``, ``{members}``, ``{start}`` and
-        ``{end}`` stand for what the alert has.
+        One line, in which ``{query}``, ``{area}``, ``{severity}``, ``{probability}``, ``{members}``, ``{start}``,
+        ``{end}``, ``{group}`` and, of readings, ``{stream}`` stand for what the alert has.
     labels : tuple of (str, str)
         Further labels, for receivers and silences.
     resolve_after_s : float
@@ -90,6 +90,11 @@ class AlertRule:
         """Whether it makes a difference how probable something is."""
         return self.min_probability is not None or self.severity[-1][0] > 0 or len(self.severity) > 1
 
+    @property
+    def title_words(self) -> frozenset[str]:
+        """Which words stand for something in the title."""
+        return frozenset(word for _, word, _, _ in Formatter().parse(self.title) if word)
+
     def severity_of(self, probability: float | None, members: int) -> str | None:
         """Return how severe an alert of this is; None where it makes none. No probability is as good as any."""
         if self.members is not None and members < self.members:
@@ -124,6 +129,8 @@ class AlertRule:
         if rule.members is not None and rule.members > most_members:
             allowed = f"at most {most_members}, as many as roles" if most_members else "only joins have members"
             raise QueryError("alert.members", f"is {rule.members}: {allowed}")
+        if "stream" in rule.title_words and most_members:
+            raise QueryError("alert.title", "has {stream}: only queries over readings have one")
         return rule
 
     def to_json(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """What an alert is: its state, its words, and the ids that stay the same after a rebuild."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,8 +27,9 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """An alert as receivers, readers and the database have it.
 
     Times are microseconds since the epoch, UTC. `source` is the id of the episode or match, or the name of what is
-    wrong in the system. `fired_at_us` is when it last began to fire; `resolve_at_us` when time will resolve it, None
-    while nothing but a change of its source will. `withheld` says why nobody was told that it fires.
+    wrong in the system. `group` tells which group of its query it is of, and `stream` whose readings. `fired_at_us` is
+    when it last began to fire; `resolve_at_us` when time will resolve it, None while nothing but a change of its source
+    will. `withheld` says why nobody was told that it fires.
     """
 
     v: Literal[1] = 1
@@ -47,6 +48,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     members: int | None = None
     start_us: int | None = None
     end_us: int | None = None
+    group: dict[str, Any] = {}
+    stream: str | None = None
     state: State = "firing"
     fired_at_us: int
     resolve_at_us: int | None = None

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from coincide.errors import QueryError
-from coincide.queries import AlertRule, query_from_json
+from coincide.queries import AlertRule, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.episode_rule import MOST_MEMBERS
 from services.alerting.alerts.alert import Kind
 from services.alerting.store.episode_rows import NewRevision
@@ -17,7 +19,10 @@ from services.alerting.store.query_rows import QueryVersion, read_versions
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of what a query found; `is_gone` where it no longer stands. `revision` grows with every change."""
+    """One state of what a query found; `is_gone` where it no longer stands. `revision` grows with every change.
+
+    `stream` is the one that a query over readings reads; None of others.
+    """
 
     kind: Kind
     source: str
@@ -30,6 +35,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     members: int = 0
     start_us: int | None = None
     end_us: int | None = None
+    group: dict[str, Any] = {}
+    stream: str | None = None
     is_open: bool = False
     is_gone: bool = False
 
@@ -70,7 +77,7 @@ def of_match(match: StoredMatch) -> Finding:
 def of_superseded(match: StoredMatch) -> list[Finding]:
     """Return the matches that `match` takes back, as findings that no longer stand."""
     found = of_match(match)
-    return [msgspec.structs.replace(found, source=id_, revision=1, is_gone=True) for id_ in match.supersedes]
+    return [replace(found, source=id_, revision=1, is_gone=True) for id_ in match.supersedes]
 
 
 def of_revision(revision: NewRevision) -> Finding:
@@ -89,16 +96,26 @@ def of_revision(revision: NewRevision) -> Finding:
         members=(record.count or 0) if lists_its_ends else len(body.members),
         start_us=record.start_us,
         end_us=record.end_us,
+        group=record.group,
         is_open=bool(record.open),
         is_gone=record.retracted,
     )
+
+
+class _Version(NamedTuple):
+    """What of a version of a query concerns alerts: the kind of their sources, the rule, and the stream of readings."""
+
+    number: int
+    kind: Kind
+    rule: AlertRule | None
+    stream: str | None
 
 
 class Rules:
     """The rule in force in each version of each query that the database knows; kept until the query changes."""
 
     def __init__(self) -> None:
-        self._known: dict[str, list[tuple[int, Kind, AlertRule | None]]] = {}
+        self._known: dict[str, list[_Version]] = {}
 
     def forget(self, queries: Iterable[str]) -> None:
         """Read these queries again when they are next asked for."""
@@ -107,34 +124,37 @@ class Rules:
 
     def has_any(self, connection: Connection, query: str, kind: Kind) -> bool:
         """Whether any version of the query makes alerts of this kind."""
-        return any(rule is not None and of == kind for _, of, rule in self._versions(connection, query))
+        return any(each.rule is not None and each.kind == kind for each in self._versions(connection, query))
 
-    def rule_of(self, connection: Connection, finding: Finding) -> AlertRule | None:
-        """Return the rule by which the finding is judged; None where it makes no alert.
+    def judged(self, connection: Connection, finding: Finding) -> tuple[Finding, AlertRule] | None:
+        """Return the finding, its stream with it, and the rule by which it is judged; None where it makes no alert.
 
-        It is that of the version that found it. Where Kafka has forgotten that version, it is the next one's.
+        Both are of the version that found it. Where Kafka has forgotten that version, they are of the next one.
         """
-        known = [each for each in self._versions(connection, finding.query) if each[0] >= finding.query_version]
-        _, kind, rule = min(known, default=(0, finding.kind, None), key=lambda each: each[0])
-        return rule if kind == finding.kind else None
+        known = [each for each in self._versions(connection, finding.query) if each.number >= finding.query_version]
+        version = min(known, default=None, key=lambda each: each.number)
+        if version is None or version.rule is None or version.kind != finding.kind:
+            return None
+        return replace(finding, stream=version.stream), version.rule
 
-    def _versions(self, connection: Connection, query: str) -> list[tuple[int, Kind, AlertRule | None]]:
+    def _versions(self, connection: Connection, query: str) -> list[_Version]:
         if query not in self._known:
-            self._known[query] = [(each.version, *_rule(each)) for each in read_versions(connection, query)]
+            self._known[query] = [_of_alerts(each) for each in read_versions(connection, query)]
         return self._known[query]
 
 
-def _rule(version: QueryVersion) -> tuple[Kind, AlertRule | None]:
-    """Return the kind of source that this version of a query makes alerts of, and its rule."""
-    if version.query is None:
-        return "match", None
+def _of_alerts(version: QueryVersion) -> _Version:
+    if version.query is None or "alert" not in version.query:
+        return _Version(version.version, "match", None, None)
     kind: Kind = "episode" if "coalesce" in version.query else "match"
-    return kind, _parsed(json.dumps(version.query)) if "alert" in version.query else None
+    return _Version(version.version, kind, *_parsed(json.dumps(version.query)))
 
 
 @lru_cache(maxsize=1000)
-def _parsed(document: str) -> AlertRule | None:
+def _parsed(document: str) -> tuple[AlertRule | None, str | None]:
+    """Return the rule of a query, and the stream if it is one over readings."""
     try:
-        return query_from_json(json.loads(document)).alert
+        query = query_from_json(json.loads(document))
     except QueryError:  # written by a newer version of alerting
-        return None
+        return None, None
+    return query.alert, query.stream if isinstance(query, ReadingsQuery | SpellQuery) else None

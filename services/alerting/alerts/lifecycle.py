@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from coincide.queries import AlertRule
 from services.alerting.alerts.alert import Acknowledgement, Alert, Change, Step, alert_id
 from services.alerting.alerts.findings import Finding
+from services.alerting.alerts.groups import group_labels, group_words
 from services.common.instants import in_rfc_3339
 
 
@@ -63,11 +64,13 @@ def _as_found(alert: Alert | None, finding: Finding, rule: AlertRule, severity: 
         area=finding.area,
         severity=severity,
         title=_title(rule, finding, severity),
-        labels=dict(rule.labels),
+        labels=group_labels(finding.group, finding.stream) | dict(rule.labels),
         probability=finding.probability,
         members=finding.members,
         start_us=finding.start_us,
         end_us=finding.end_us,
+        group=finding.group,
+        stream=finding.stream,
         fired_at_us=finding.received_at_us,
         resolve_at_us=resolve_at_us,
         revision=finding.revision,
@@ -81,6 +84,8 @@ def _as_found(alert: Alert | None, finding: Finding, rule: AlertRule, severity: 
 
 
 def _title(rule: AlertRule, finding: Finding, severity: str) -> str:
+    """Return the title; what it does not say of the group and the stream stands at its end."""
+    group, stream = group_words(finding.group), finding.stream or ""
     words = {
         "query": finding.query,
         "area": finding.area,
@@ -89,8 +94,12 @@ def _title(rule: AlertRule, finding: Finding, severity: str) -> str:
         "members": finding.members,
         "start": None if finding.start_us is None else in_rfc_3339(finding.start_us),
         "end": None if finding.end_us is None else in_rfc_3339(finding.end_us),
+        "group": group,
+        "stream": stream,
     }
-    return rule.title.format(**words)
+    unsaid = {"group": group, "stream": stream and f"stream {stream}"}
+    added = [said for word, said in unsaid.items() if said and word not in rule.title_words]
+    return rule.title.format(**words) + (f" ({', '.join(added)})" if added else "")
 
 
 def resolution(alert: Alert, at_us: int, because: str = "nothing more was found") -> Step:

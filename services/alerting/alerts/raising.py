@@ -68,7 +68,7 @@ class Raising:
     ) -> list[StoredAlert]:
         """Store the alerts that new matches and revisions of episodes make or change; return them for live readers."""
         findings = [*self._of_matches(connection, matches), *self._of_revisions(connection, revisions)]
-        judged = [(each, rule) for each in findings if (rule := self.rules.rule_of(connection, each)) is not None]
+        judged = [each for each in (self.rules.judged(connection, found) for found in findings) if each is not None]
         if not judged:
             return []
         ids = {alert_id(each.query, each.source) for each, _ in judged}

@@ -1,7 +1,7 @@
 """/v1/alerts: what fires and what has fired, how each came to be as it is, and who takes it over."""
 
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,6 +54,8 @@ class AlertBody(BaseModel):
     area: str
     severity: str
     title: str
+    group: dict[str, Any] = Field(description="Of an episode: values of the fields that the query's `by` names.")
+    stream: str | None = Field(description="Of a query over readings: the stream that it reads.")
     state: Literal["firing", "acknowledged", "resolved"]
     fired_at_us: int
     resolved_at_us: int | None

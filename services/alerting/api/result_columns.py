@@ -90,7 +90,7 @@ ALERT_COLUMNS = [
     Column("acknowledged_by", "text", ("acknowledged", "by")),
     Column("acknowledged_why", "text", ("acknowledged", "why")),
     Column("acknowledged_at_us", "time", ("acknowledged", "at_us")),
-    *_columns(withheld="text", labels="json", text="text"),
+    *_columns(withheld="text", labels="json", text="text", group="json", stream="text"),
 ]
 DEAD_LETTER_COLUMNS = [
     *_columns(dead_id="text", source="text", reason="text", detail="text", received_at_us="time"),

@@ -222,6 +222,7 @@ class EpisodeRecord(msgspec.Struct):
     open: bool | None = None
     final: bool | None = None
     received_at_us: Microseconds | None = None
+    group: dict[str, object] = {}
 
     def __post_init__(self) -> None:
         if self.id in self.replaced_by:

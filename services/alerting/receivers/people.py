@@ -3,6 +3,7 @@
 import logging
 
 from services.alerting.alerts.alert import Alert
+from services.alerting.alerts.groups import group_words
 from services.alerting.receivers.connections import DeliveryError
 from services.alerting.receivers.receiver import PeopleWay
 from services.alerting.store.delivery_rows import Waiting
@@ -55,6 +56,8 @@ def text_of(alert: Alert) -> str:
         "": alert.text,
         "query": alert.query,
         "area": alert.area,
+        "group": group_words(alert.group),
+        "stream": alert.stream,
         **figures,
         **{name: None if at_us is None else in_rfc_3339(at_us) for name, at_us in spans.items()},
         "resolved because": alert.resolved_because,

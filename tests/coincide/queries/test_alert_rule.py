@@ -57,6 +57,7 @@ def test_a_rule_is_read_and_written_back(rule: dict[str, Any]) -> None:
         ({"title": "{area.__class__}"}, "alert.title"),
         ({"title": "{area!r}"}, "alert.title"),
         ({"title": "{area"}, "alert.title"),
+        ({"title": "{stream}"}, "alert.title"),
         ({"labels": {"severity": "x"}}, "alert.labels"),
         ({"labels": {"a-b": "x"}}, "alert.labels"),
         ({"labels": {"a": 1}}, "alert.labels.a"),

@@ -743,7 +743,7 @@ export const schema = {
      "minLength": 1,
      "maxLength": 200,
      "default": "{query} in {area}",
-     "description": "One line; {query}, {area}, {severity}, {probability}, {members}, {start} and {end} stand for what the alert has."
+     "description": "One line; {query}, {area}, {severity}, {probability}, {members}, {start}, {end}, {group} and, of readings, {stream} stand for what the alert has. A group and a stream of readings that it does not name stand at its end."
     },
     "labels": {
      "type": "object",

@@ -1,9 +1,13 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import Engine
 
+from services.alerting.alerts.alert import Alert
+from services.alerting.receivers.alertmanager import posted
+from services.alerting.receivers.people import text_of
 from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
 from tests.services.alerting.records import (
     RECEIVED_AT_MS,
@@ -51,12 +55,67 @@ def test_the_alert_of_a_spell_says_how_many_readings_it_has(database: Database) 
     spell: dict[str, Any] = {
         "query": "hot",
         "count": 48,
+        "group": {"sensor": "hall"},
         "members": ends,
         "members_truncated": True,
         "best_probability": 1.0,
     }
     database.store([episode_record("e-hot", 1, **spell)])
-    assert database.outbox() == [("firing", "48 too hot")]
+    assert database.outbox() == [("firing", "48 too hot (sensor hall, stream heat)")]
+
+
+HOT: dict[str, Any] = {"from": "heat", "value": "attributes.c", "where": {"above": 40}}
+SLIDING = {"window": {"time_s": 60, "slide_s": 60}}
+
+
+@pytest.mark.parametrize("coalesce", [HOT, {**HOT, **SLIDING}], ids=["spell", "window"])
+@pytest.mark.parametrize(
+    ("title", "group", "words", "labels"),
+    [
+        ({}, {"sensor": "suit-7"}, "hot in bay (sensor suit-7, stream heat)", {"sensor": "suit-7"}),
+        ({"title": "{group} of {stream}!"}, {"sensor": "suit-7"}, "sensor suit-7 of heat!", {"sensor": "suit-7"}),
+        ({"title": "{stream}"}, {"attributes.t-1": 7.5, "sensor": "a"}, "heat (t-1 7.5, sensor a)",
+         {"attributes_t_1": "7.5", "sensor": "a"}),
+        ({}, {"attributes.a-b": True, "attributes.a_b": "x\ny"}, "hot in bay (a-b true, a_b x y, stream heat)",
+         {"attributes_a_b": "true", "attributes_a_b_": "x y"}),
+        ({"labels": {"stream": "mine"}}, {}, "hot in bay (stream heat)", {"stream": "mine"}),
+    ],
+)  # fmt: skip
+def test_an_alert_of_readings_says_whose_they_are_to_every_receiver(
+    database: Database,
+    coalesce: dict[str, Any],
+    title: dict[str, Any],
+    group: dict[str, Any],
+    words: str,
+    labels: dict[str, str],
+) -> None:
+    query = {"id": "hot", "coalesce": {**coalesce, "by": list(group)}, "lasting_s": 60, "alert": title}
+    database.store([change_record("hot", 3, query=query)])
+    database.store([episode_record("e-hot", 1, query="hot", group=group)])
+    [alert] = database.alerts()
+    assert (alert["title"], alert["group"], alert["stream"]) == (words, group, "heat")
+    labels = {"stream": "heat", **labels}
+    assert alert["labels"] == labels
+    told = msgspec.convert(alert, Alert)
+    shown = posted(told, 0)
+    assert (shown["annotations"]["summary"], labels.items() <= shown["labels"].items()) == (words, True)
+    assert "stream: heat" in text_of(told)
+    assert all(f"{value}" in text_of(told) for name, value in labels.items() if name != "stream")
+
+
+def test_an_alert_of_a_join_by_sensor_says_which_sensor(database: Database) -> None:
+    database.store([ruled(title="Shot in {area}"), episode_record(group={"s.sensor": "geo-1"})])
+    [alert] = database.alerts()
+    assert (alert["title"], alert["labels"]) == ("Shot in bay (s.sensor geo-1)", {"s_sensor": "geo-1"})
+    assert (alert["group"], alert["stream"]) == ({"s.sensor": "geo-1"}, None)
+
+
+def test_a_silence_of_one_sensor_leaves_the_spells_of_others(database: Database) -> None:
+    query = {"id": "hot", "coalesce": HOT, "lasting_s": 60, "alert": {"title": "{group}"}}
+    database.store([silence(sensor="suit-*"), change_record("hot", 3, query=query)])
+    of_each = [episode_record(f"e-{name}", 1, query="hot", group={"sensor": name}) for name in ("suit-7", "hall")]
+    database.store(of_each)
+    assert [title for _, title in database.outbox()] == ["sensor hall (stream heat)"]
 
 
 def test_without_names_every_receiver_is_told(database: Database) -> None:

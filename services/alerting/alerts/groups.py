@@ -1,0 +1,41 @@
+"""What tells the group of an episode: in words, for titles and people, and as labels, for programs and silences."""
+
+import json
+import re
+from collections.abc import Mapping
+
+ATTRIBUTES = "attributes."
+#: Of a value in titles and labels; an attribute may have a thousand characters.
+LONGEST_VALUE = 100
+_NO_LABEL = re.compile(r"[^A-Za-z0-9_]")
+
+Group = Mapping[str, object]
+"""Values of the fields that a query's `coalesce.by` names."""
+
+
+def group_words(group: Group) -> str:
+    """Return a group in one line: "sensor suit-7, team blue"."""
+    return ", ".join(f"{_one_line(name.replace(ATTRIBUTES, ''))} {_text(value)}" for name, value in group.items())
+
+
+def group_labels(group: Group, stream: str | None) -> dict[str, str]:
+    """Return a group and the stream of its readings under names that every receiver takes.
+
+    What stands in no such name is "_". Names that become alike by that get one more "_" each.
+    """
+    labels: dict[str, str] = {}
+    for name, value in group.items():
+        label = _NO_LABEL.sub("_", name)
+        while label in labels:
+            label += "_"
+        labels[label] = _text(value)
+    return labels if stream is None else {**labels, "stream": stream}
+
+
+def _text(value: object) -> str:
+    text = _one_line(value if isinstance(value, str) else json.dumps(value))
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)
