@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from coincide.command.input.formats import bad_rows_of
 from coincide.command.query_files import read_readings_query
 from coincide.queries import ReadingsQuery
 from coincide.sliding.questions import Lasting, Similar
+from coincide.sliding.value_limits import ValueLimits, begun
 from coincide.temporal.intervals import NOW_US
 
 TIME = pa.timestamp("us", "UTC")
@@ -126,14 +126,13 @@ def _as_asked(query: ReadingsQuery, request: CoalesceRequest) -> CoalesceRequest
     """Return what a query over readings asks of a file: its runs, which no window cuts."""
     if isinstance(query.question, Similar):
         raise CommandError(f"{request.query}: query {query.id} joins runs of two groups; only runs can be written")
-    least, greatest = (-math.inf, math.inf) if query.rule.limits is None else query.rule.limits.range
     return replace(
         request,
         by=(AREA, *query.by),
         value_column=query.value,
         hold_us=query.rule.hold_us,
         equivalence=query.rule.equivalence,
-        limits=(math.nextafter(least, -math.inf), math.nextafter(greatest, math.inf)),
+        limits=query.rule.limits,
         stream=query.stream,
         lasting_us=query.question.lasting_us if isinstance(query.question, Lasting) else 0,
     )
@@ -168,12 +167,33 @@ def _runs(request: CoalesceRequest, rows: FileRows) -> Runs:
     end_us = _ends(request, rows, codes)
     end_us = np.where(rows.is_unknown, NEVER_US, end_us)  # they have ended those before them
     value = None if rows.value is None else _comparable(rows.value, rows.is_unknown)
-    if value is not None and request.has_limits:  # after each row has its interval, never before
-        above, below = request.limits
-        end_us = np.where((value > above) & (value < below), end_us, NEVER_US)
+    if value is not None and request.limits is not None:  # after each row has its interval, never before
+        end_us = np.where(_counts(request, request.limits, rows.start_us, end_us, codes, value), end_us, NEVER_US)
     if request.equivalence is None:
         return coalesce(rows.start_us, end_us, codes, gap_us=request.gap_us)
     return coalesce(rows.start_us, end_us, codes, value, request.equivalence, request.gap_us)
+
+
+def _counts(
+    request: CoalesceRequest,
+    limits: ValueLimits,
+    start_us: Int64Array,
+    end_us: Int64Array,
+    codes: Int64Array,
+    value: npt.NDArray[Any],
+) -> BoolArray:
+    """Return which rows count, bool (n,): those within the limits, and those with which a run that has begun lasts."""
+    counts: BoolArray = limits.hold(value)
+    if not limits.has_hysteresis:
+        return counts
+    order = np.arange(len(codes))[time_order(codes, start_us)]
+    at = order[(limits.last(value) & (end_us != NEVER_US))[order]]
+    one, next_ = at[:-1], at[1:]
+    chained = (codes[one] == codes[next_]) & (start_us[next_] - end_us[one] <= request.gap_us)
+    if request.equivalence is not None:
+        chained &= request.equivalence.link(value[one], value[next_])
+    counts[at] = begun(counts[at], chained)
+    return counts
 
 
 def _ends(request: CoalesceRequest, rows: FileRows, codes: Int64Array) -> Int64Array:

@@ -7,6 +7,7 @@ add its name to `readings_query`, and let `coincide.sliding` act on it.
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import chain
 from typing import Any
 
 from coincide.arrays.numbers import is_number
@@ -27,6 +28,8 @@ from coincide.sliding.value_limits import ValueLimits
 from coincide.stream import LONGEST_DELAY_S
 
 LIMITS = tuple(field.name for field in fields(ValueLimits))
+BOUNDS = (("above", "at_least"), ("below", "at_most"))  # of each side one may be given
+HYSTERESIS = ("until_below", "until_above")
 QUESTIONS = ("longest", "lasting_s", "join")
 READ_FIELDS = ("from", "by", "value", "where", "equivalence", "hold_s")
 MOST_GROUPINGS = 8
@@ -134,16 +137,35 @@ def refuse_unless_limits(limits: ValueLimits) -> None:
     """Refuse limits that are none, no numbers, given twice, or that no number fulfils."""
     given = limits_to_json(limits)
     if not given:
-        raise QueryError("where", f"is empty: give one or two of {', '.join(LIMITS)}")
+        raise QueryError("where", f"is empty: give one or two of {', '.join(chain(*BOUNDS))}")
     for name, limit in given.items():
         if not is_number(limit):
             raise QueryError(f"where.{name}", f"is {limit!r}: a finite number")
-    for one, other in (("above", "at_least"), ("below", "at_most")):
+    for one, other in BOUNDS:
         if one in given and other in given:
             raise QueryError(f"where.{other}", f"and {one} are both given: one of them is enough")
+    for until, bounds, where in (("until_below", BOUNDS[0], "at most"), ("until_above", BOUNDS[1], "at least")):
+        if until in given:
+            _refuse_unless_beyond(until, given, bounds, where)
     least, greatest = limits.range
     if least > greatest:
         raise QueryError("where", "holds of no number: the lower bound is not below the upper one")
+
+
+def _refuse_unless_beyond(until: str, given: dict[str, float], bounds: tuple[str, str], where: str) -> None:
+    """Refuse what ends a spell where no limit on that side begins one, or where a spell would end as it begins."""
+    name = next((each for each in bounds if each in given), None)
+    if name is None:
+        raise QueryError(f"where.{until}", f"is given without {' or '.join(bounds)}, the limit beyond which one begins")
+    if given[until] > given[name] if where == "at most" else given[until] < given[name]:
+        raise QueryError(f"where.{until}", f"is {given[until]!r}: {where} {given[name]!r}, which {name} says")
+
+
+def refuse_hysteresis(limits: ValueLimits | None) -> None:
+    """Refuse limits that only spells have: in windows each reading counts or does not, whatever came before it."""
+    for name in () if limits is None else HYSTERESIS:
+        if getattr(limits, name) is not None:
+            raise QueryError(f"where.{name}", "is of spells only: leave it out, or coalesce.window")
 
 
 def question_from_json(given: dict[str, object]) -> Question:

@@ -68,6 +68,7 @@ class ReadingsQuery:
     def __post_init__(self) -> None:
         refuse_unless_name("id", self.id)
         reading_fields.refuse_unless_readings(self.stream, self.by, self.value, self.rule)
+        reading_fields.refuse_hysteresis(self.rule.limits)
         if self.reach_us > MOST_WINDOWS * self.slide_us:
             allowed = f"at least 1/{MOST_WINDOWS} of time_s and hold_s together"
             raise QueryError("coalesce.window.slide_s", f"is {seconds_of(self.slide_us)}: {allowed}")

@@ -46,6 +46,13 @@ class SpellQuery:
     (('sensor',), 60000000, 60000000, 0.5)
     >>> SpellQuery.from_json(query.to_json()) == query
     True
+
+    Above 80 degrees, and until it is below 75:
+
+    >>> swinging = {"from": "temperature", "value": "attributes.celsius", "where": {"above": 80, "until_below": 75}}
+    >>> limits = SpellQuery.from_json({"id": "hot", "coalesce": swinging, "lasting_s": 60}).rule.run.limits
+    >>> limits.hold(79.5), limits.last(79.5)
+    (False, True)
     """
 
     id: str

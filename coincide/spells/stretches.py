@@ -1,9 +1,10 @@
 """Stretches: readings in columns, or what neighbouring readings have become; and the spells that they make.
 
-A reading holds until the next one of its group, and for no longer than `hold_us` if none comes. Neighbours that both
-hold within the limits, and of which the second goes on from the first, are one run. The reading that ends a run is the
-next one of its group, if the last one still holds when it comes. If none comes in time, silence ends the run at its
-last reading: silence proves nothing.
+A reading holds until the next one of its group, and for no longer than `hold_us` if none comes. Neighbours with which a
+run may last, and of which the second goes on from the first, are a chain. Its run begins with its first reading that is
+within the limits, and those before it are in none. The reading that ends a run is the next one of its group, if the
+last one still holds when it comes. If none comes in time, silence ends the run at its last reading: silence proves
+nothing.
 
 A run is a spell if it is probable enough that it lasted long enough. Every reading of the run but the first is evidence
 of that, and so is the one that ends it: P(X - X_first >= lasting), where X is when the one was so and X_first when the
@@ -23,6 +24,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array, 
 from coincide.arrays.order import group_starts
 from coincide.probability.difference import match_probabilities
 from coincide.sliding.readings import counted_rows
+from coincide.sliding.value_limits import begun
 from coincide.spells.spell_rule import SpellRule
 from coincide.templates.codes import TemplatesInOrder
 
@@ -38,7 +40,8 @@ class SpellReadings:
     """Readings in columns of length n, in any order."""
 
     group: Int64Array
-    is_within: BoolArray  # the limits in force when it came
+    begins: BoolArray  # whether a run may begin with it, by the limits in force when it came
+    goes_on: BoolArray  # whether a run that has begun may last with it; so where it may begin with it
     ts_us: Int64Array  # instant from which it was certainly so: the latest by its template
     detected_at_us: Int64Array  # reported time
     template: CodeArray
@@ -53,7 +56,8 @@ class Stretches:
     """Columns of length n, by (group, instant). Of a single reading, first and last are that reading."""
 
     group: Int64Array
-    is_within: BoolArray
+    begins: BoolArray  # of several readings: that their run has begun
+    goes_on: BoolArray
     first_us: Int64Array  # instants, microseconds since the epoch
     last_us: Int64Array
     first_detected_us: Int64Array  # reported times
@@ -66,7 +70,7 @@ class Stretches:
     last: npt.NDArray[Any]
     last_revision: Int64Array  # offset of the frame that brought the last reading
     count: Int64Array
-    revision: Int64Array  # greatest offset among its readings and the reading before it, if it still held
+    revision: Int64Array  # greatest offset among the readings of its chain and the one before that, if it still held
     received_at_us: Int64Array  # the latest
     probability: FloatArray  # that it lasted long enough, by its own readings
 
@@ -78,7 +82,8 @@ class Stretches:
         """Return single readings, in any order, by (group, instant); of those at one instant the smallest counts."""
         return cls(
             group=one.group,
-            is_within=one.is_within,
+            begins=one.begins,
+            goes_on=one.goes_on,
             first_us=one.ts_us,
             last_us=one.ts_us,
             first_detected_us=one.detected_at_us,
@@ -100,10 +105,8 @@ class Stretches:
     def empty(cls) -> Stretches:
         """Return no stretches."""
         whole, codes, reals = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
-        none = SpellReadings(
-            whole, np.empty(0, np.bool_), whole, whole, codes, reals, np.empty(0, object), whole, whole
-        )
-        return cls.of(none)
+        flags, names = np.empty(0, np.bool_), np.empty(0, object)
+        return cls.of(SpellReadings(whole, flags, flags, whole, whole, codes, reals, names, whole, whole))
 
     @classmethod
     def joined(cls, parts: Sequence[Stretches]) -> Stretches:
@@ -128,15 +131,16 @@ class Stretches:
         return self.take(counted_rows(self.first_us, self.group, self.first))
 
     def runs(self, rule: SpellRule, templates: TemplatesInOrder) -> Spells:
-        """Put neighbours together; those beyond the limits stay single."""
+        """Put neighbours together; those that are in no run stay single."""
         if len(self) == 0:
-            return Spells(self, self.first_us, self.is_within)
-        holds, linked = self._holds(rule), self._linked(rule)
+            return Spells(self, self.first_us, self.begins)
+        holds, chained = self._holds(rule), self._chained(rule)
+        linked = chained & begun(self.begins, chained)[:-1]
         first, after = np.append(0, np.flatnonzero(~linked) + 1), np.flatnonzero(np.append(~linked, True)) + 1
         last = after - 1
         is_ended = np.append(holds, False)[last]
         ender = np.minimum(after, len(self) - 1)
-        runs = self._united(first, last, holds)
+        runs = self._united(first, last, self._revisions(holds, chained)[first])
         evidence = [self._best_of_readings(runs, first, last), self._enders(runs, is_ended, ender)]
         ends = np.flatnonzero(is_ended)
         np.maximum.at(runs.revision, ends, self.last_revision[ender[ends]])
@@ -169,18 +173,26 @@ class Stretches:
         holds: BoolArray = (self.group[1:] == self.group[:-1]) & in_time
         return holds
 
-    def _linked(self, rule: SpellRule) -> BoolArray:
-        linked = self._holds(rule) & self.is_within[1:] & self.is_within[:-1]
-        equivalence, at = rule.run.equivalence, np.flatnonzero(linked)
+    def _chained(self, rule: SpellRule) -> BoolArray:
+        """Whether a run that had begun would go on from each to the next, bool (n - 1,)."""
+        chained = self._holds(rule) & self.goes_on[1:] & self.goes_on[:-1]
+        equivalence, at = rule.run.equivalence, np.flatnonzero(chained)
         if equivalence is not None:
-            linked[at] = equivalence.link(self.last_value[at], self.first_value[at + 1])
-        return linked
+            chained[at] = equivalence.link(self.last_value[at], self.first_value[at + 1])
+        return chained
 
-    def _united(self, first: PositionArray, last: PositionArray, holds: BoolArray) -> Stretches:
-        """Return each run as a single row, its probability that of its parts."""
-        before = np.maximum(first - 1, 0)
-        is_preceded = np.append(False, holds)[first]
+    def _revisions(self, holds: BoolArray, chained: BoolArray) -> Int64Array:
+        """Return, for each row, the greatest offset that tells where its chain begins, and so where its run does."""
+        is_first = np.append(True, ~chained)
+        first = np.flatnonzero(is_first)
         own = np.maximum.reduceat(self.revision, first)
+        before = self.last_revision[np.maximum(first - 1, 0)]
+        of_chain = np.where(np.append(False, holds)[first], np.maximum(own, before), own)
+        revisions: Int64Array = of_chain[np.cumsum(is_first) - 1]
+        return revisions
+
+    def _united(self, first: PositionArray, last: PositionArray, revision: Int64Array) -> Stretches:
+        """Return each run as a single row, its probability that of its parts."""
         ends = {
             name: getattr(self, name)[first if name.startswith("first") else last]
             for name in _COLUMNS
@@ -188,9 +200,10 @@ class Stretches:
         }
         return Stretches(
             group=self.group[first],
-            is_within=self.is_within[first],
+            begins=self.begins[first],
+            goes_on=self.goes_on[first],
             count=np.add.reduceat(self.count, first),
-            revision=np.where(is_preceded, np.maximum(own, self.last_revision[before]), own),
+            revision=revision,
             received_at_us=np.maximum.reduceat(self.received_at_us, first),
             probability=np.maximum.reduceat(self.probability, first),
             **ends,
@@ -201,7 +214,7 @@ class Stretches:
     ) -> tuple[PositionArray, PositionArray]:
         """Return the rows that may be the best evidence for a run: of each template the one reported last."""
         run_of = np.repeat(np.arange(len(first)), last - first + 1)
-        rows = np.flatnonzero(runs.is_within[run_of] & (np.arange(len(self)) > first[run_of]))
+        rows = np.flatnonzero(runs.begins[run_of] & (np.arange(len(self)) > first[run_of]))
         rows = rows[np.lexsort((self.last_detected_us[rows], self.last_template[rows], run_of[rows]))]
         run, template = run_of[rows], self.last_template[rows]
         is_last = np.append((np.diff(run) != 0) | (np.diff(template) != 0), True)[: len(rows)]
@@ -210,8 +223,8 @@ class Stretches:
     def _enders(
         self, runs: Stretches, is_ended: BoolArray, ender: PositionArray
     ) -> tuple[PositionArray, PositionArray]:
-        """Return the rows that end a run within the limits: until then it was so."""
-        run = np.flatnonzero(is_ended & runs.is_within)
+        """Return the rows that end a run that had begun: until then it was so."""
+        run = np.flatnonzero(is_ended & runs.begins)
         return run, ender[run]
 
     def _probability(
@@ -233,8 +246,8 @@ class Spells:
     is_ended: BoolArray  # whether a reading ended it
 
     def counts(self, rule: SpellRule) -> BoolArray:
-        """Whether each is within the limits and probably lasted long enough."""
-        counts: BoolArray = self.runs.is_within & (self.runs.probability >= rule.threshold - ACCURACY)
+        """Whether each has begun and probably lasted long enough."""
+        counts: BoolArray = self.runs.begins & (self.runs.probability >= rule.threshold - ACCURACY)
         return counts
 
 

@@ -74,17 +74,20 @@ class ActiveSpells(QueryInForce):
 
     query: SpellQuery
 
-    def is_within(self, values: FloatArray, seqs: Int64Array) -> BoolArray:
-        """Whether each value, shape (n,), was within the limits that were in force when its detection came."""
+    def judged(self, values: FloatArray, seqs: Int64Array) -> tuple[BoolArray, BoolArray]:
+        """Whether a spell begins, and whether it lasts, with each value, shape (n,).
+
+        That is by the limits that were in force when its detection came.
+        """
         ended = sorted(self.earlier_limits)
         version = np.searchsorted(ended, seqs, side="right")
         limits = [*(ValueLimits(**self.earlier_limits[seq]) for seq in ended), self.query.rule.run.limits]
-        within = np.ones(len(values), np.bool_)
+        begins, lasts = np.ones(len(values), np.bool_), np.ones(len(values), np.bool_)
         for each in np.unique(version).tolist():
             if (limit := limits[each]) is not None:
                 at = version == each
-                within[at] = limit.hold(values[at])
-        return within
+                begins[at], lasts[at] = limit.hold(values[at]), limit.last(values[at])
+        return begins, lasts
 
     def forget_limits(self, first_seq: int | None) -> None:
         """Forget limits that ended before the first detection that is kept, or all if there is none."""

@@ -26,8 +26,8 @@ from spark_jobs.spells.spell_slots import NUMBERS, SettledStretch
 SPARE_CODES = 1024
 CODE_BITS = 32  # of a group; the code of its area comes above
 
-IsWithin = Callable[[FloatArray, Int64Array], BoolArray]
-"""Whether each value was within the limits that were in force at its row: values, and sequence numbers."""
+Judge = Callable[[FloatArray, Int64Array], tuple[BoolArray, BoolArray]]
+"""Whether a spell begins and whether it lasts with each value, by the limits in force at its sequence number."""
 
 
 class NewReadings(NamedTuple):
@@ -65,7 +65,7 @@ class HeldReadings:
         self.templates = TemplateRegistry()
         self.stretches = Stretches.empty()
 
-    def insert(self, rows: EventColumns, since: int, is_within: IsWithin) -> NewReadings:
+    def insert(self, rows: EventColumns, since: int, judge: Judge) -> NewReadings:
         """Take the readings among rows, from sequence number `since` on."""
         ours = np.flatnonzero((rows.stream == self.stream) & (rows.seq >= since))
         readings, at, no_number = self._columns.read(rows, ours, self._areas)
@@ -73,14 +73,16 @@ class HeldReadings:
         new = readings.ts_us > self._last_settled_us(group)
         readings, at, group = readings.where(new), at[new], group[new]
         if len(at):
-            is_unknown = np.isnan(readings.value)  # it ends the reading before it, and is within no limits
+            is_known = ~np.isnan(readings.value)  # one without a value ends the reading before it, and begins nothing
+            begins, lasts = judge(readings.value, rows.seq[at])
             taken = SpellReadings(
                 group=group,
-                is_within=is_within(readings.value, rows.seq[at]) & ~is_unknown,
+                begins=begins & is_known,
+                goes_on=lasts & is_known,
                 ts_us=readings.ts_us,
                 detected_at_us=rows.detected_at_us[at],
                 template=self._own_templates(rows.template[at]),
-                value=np.where(is_unknown, 0.0, readings.value),
+                value=np.where(is_known, readings.value, 0.0),
                 reading=_objects([(sensor, id_) for sensor, id_, _ in readings.refs.tolist()]),
                 revision=rows.offset[at],
                 received_at_us=rows.received_at_us[at],
@@ -179,7 +181,8 @@ class HeldReadings:
         histogram = self.templates.histogram(int(one.first_template[row]))
         return SettledStretch(
             group=self.group(int(one.group[row])).key,
-            is_within=bool(one.is_within[row]),
+            begins=bool(one.begins[row]),
+            goes_on=bool(one.goes_on[row]),
             template=(histogram.edges_s.astype("<f8").tobytes(), histogram.mass.astype("<f8").tobytes()),
             values=json.encode([value(one.first_value[row]), value(one.last_value[row])]),
             first=one.first[row],
@@ -197,7 +200,8 @@ class HeldReadings:
         first_value, last_value = (np.array([value], np.float64) for value in values)
         return Stretches(
             group=np.array([self._code((area.code, group))], np.int64),
-            is_within=np.array([saved.is_within]),
+            begins=np.array([saved.begins]),
+            goes_on=np.array([saved.goes_on]),
             first_template=template,
             last_template=template,
             first_value=first_value,

@@ -37,7 +37,7 @@ class QuerySpells:
 
     def insert(self, rows: EventColumns) -> list[int]:
         """Take the readings among new rows; return which rows have a value that is no number."""
-        new = self.held.insert(rows, self.active.activation_seq, self.active.is_within)
+        new = self.held.insert(rows, self.active.activation_seq, self.active.judged)
         self._touched |= dict(zip(new.groups.tolist(), new.revision.tolist(), strict=True))
         return new.no_number
 
@@ -53,7 +53,7 @@ class QuerySpells:
     def rebuild(self, saved: Iterable[SettledStretch], kept: EventColumns, now: OnTime) -> None:
         """Go on from what was settled, and the rows that are kept; what was told follows from both."""
         self.held.restore(saved)
-        self.held.insert(kept, self.active.activation_seq, self.active.is_within)
+        self.held.insert(kept, self.active.activation_seq, self.active.judged)
         self._touched = {}
         self._live = self._all_live(now)
 

@@ -28,7 +28,8 @@ class SettledStretch(Struct, array_like=True, frozen=True):
     """What the readings of one group have become up to an instant; as the columns of `Stretches` by these names."""
 
     group: GroupKey
-    is_within: bool
+    begins: bool
+    goes_on: bool
     template: tuple[bytes, bytes]  # of its first reading: edges in seconds, and mass
     values: bytes  # of its first and its last reading, as a JSON list
     first: tuple[str, str]

@@ -39,6 +39,22 @@ def ranges(draw: st.DrawFn) -> dict[str, float]:
     return {name: value for name, value in ((lower, least), (upper, greatest)) if name is not None}
 
 
+@st.composite
+def spell_ranges(draw: st.DrawFn) -> dict[str, float]:
+    """Limits of a spell: each may have another one, at it or beyond it, that ends the spell."""
+    where = draw(ranges())
+    for bounds, until, farther in (
+        (("above", "at_least"), "until_below", min),
+        (("below", "at_most"), "until_above", max),
+    ):
+        limit = next((where[name] for name in bounds if name in where), None)
+        if limit is not None and draw(st.booleans()):
+            end = farther(limit, draw(numbers))
+            assume(float(end) == end or isinstance(end, float))
+            where[until] = end
+    return where
+
+
 scalars = st.one_of(texts, numbers, st.booleans())
 tests = st.one_of(
     ranges(),
@@ -142,6 +158,8 @@ def readings_documents(draw: st.DrawFn) -> dict[str, Any]:
     question = draw(st.sampled_from(["spells", "longest", "lasting_s", "join"]))
     document: dict[str, Any] = {"id": "q", "coalesce": coalesce, **_given(draw, alert=alerts)}
     if question == "spells":
+        if "where" in coalesce:
+            coalesce["where"] = draw(spell_ranges())
         return {**document, "lasting_s": draw(lengths_s), **_given(draw, threshold=probabilities)}
     coalesce["window"] = {"time_s": draw(lengths_s), "slide_s": draw(lengths_s)}
     if question == "join":

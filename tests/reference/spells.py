@@ -24,7 +24,8 @@ class SlowReading(NamedTuple):
     id: str
     group: Any
     value: Any
-    is_within: bool
+    begins: bool
+    lasts: bool
     detected_at_us: int
     template: Histogram
     revision: int
@@ -60,7 +61,7 @@ def slow_spells(readings: Sequence[SlowReading], rule: SlowRule) -> list[SlowSpe
             by_instant[reading.ts_us] = reading  # the smallest comes last
         listed = [by_instant[ts] for ts in sorted(by_instant)]
         for run in _runs(listed, rule):
-            spell = _spell([listed[at] for at in run], _near(listed, run[0] - 1, run[0], rule), rule, listed, run)
+            spell = _spell([listed[at] for at in run], _before(listed, run[0], rule), rule, listed, run)
             if spell.probability >= rule.threshold - ACCURACY:
                 spells.append(spell)
     return spells
@@ -68,16 +69,35 @@ def slow_spells(readings: Sequence[SlowReading], rule: SlowRule) -> list[SlowSpe
 
 def _runs(listed: Sequence[SlowReading], rule: SlowRule) -> list[list[int]]:
     runs: list[list[int]] = []
+    has_begun = False
     for at, reading in enumerate(listed):
-        if not reading.is_within:
-            continue
-        before = listed[at - 1] if at else None
-        follows = before is not None and before.is_within and reading.ts_us - before.ts_us <= rule.hold_us
-        if follows and before and (rule.equivalence is None or goes_on(rule.equivalence, before.value, reading.value)):
+        if has_begun and _goes_on(listed, at, rule):
             runs[-1].append(at)
         else:
-            runs.append([at])
+            has_begun = reading.begins
+            if has_begun:
+                runs.append([at])
     return runs
+
+
+def _goes_on(listed: Sequence[SlowReading], at: int, rule: SlowRule) -> bool:
+    """Whether what had begun would go on with this reading from the one before it, if there is one."""
+    if not _near(listed, at - 1, at, rule):
+        return False
+    before, reading = listed[at - 1], listed[at]
+    follows = rule.equivalence is None or goes_on(rule.equivalence, before.value, reading.value)
+    return before.lasts and reading.lasts and bool(follows)
+
+
+def _before(listed: Sequence[SlowReading], at: int, rule: SlowRule) -> list[SlowReading]:
+    """Return the readings before a run that it would be part of if it had begun there, and the one before them."""
+    before = []
+    while _near(listed, at - 1, at, rule):
+        before.append(listed[at - 1])
+        if not _goes_on(listed, at, rule):
+            break
+        at -= 1
+    return before
 
 
 def _near(listed: Sequence[SlowReading], one: int, other: int, rule: SlowRule) -> bool:
@@ -86,12 +106,12 @@ def _near(listed: Sequence[SlowReading], one: int, other: int, rule: SlowRule) -
 
 
 def _spell(
-    run: list[SlowReading], is_preceded: bool, rule: SlowRule, listed: Sequence[SlowReading], at: list[int]
+    run: list[SlowReading], before: list[SlowReading], rule: SlowRule, listed: Sequence[SlowReading], at: list[int]
 ) -> SlowSpell:
     first, last = run[0], run[-1]
     is_ended = _near(listed, at[-1], at[-1] + 1, rule)
     told = [*run, listed[at[-1] + 1]] if is_ended else run
-    concerned = [*told, listed[at[0] - 1]] if is_preceded else told
+    concerned = [*told, *before]
     window = Window(lo_s=rule.lasting_us / 1e6, hi_s=1e9)
     evidence = [
         match_probability(first.template, each.template, (each.detected_at_us - first.detected_at_us) / 1e6, window)
@@ -142,7 +162,7 @@ class SlowSpellQuery:
                 id_,
                 json.dumps([_canonical(each) for each in group]),
                 value if self._needs_numbers else json.dumps(_canonical(value)),
-                not is_unknown and self._is_within(value),
+                *((False, False) if is_unknown else self._judged(value)),
                 row.fields["detected_at_us"],
                 row.template,
                 offset,
@@ -159,9 +179,19 @@ class SlowSpellQuery:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return is_number or (isinstance(value, str | bool) and not self._needs_numbers)
 
-    def _is_within(self, value: Any) -> bool:
+    def _judged(self, value: Any) -> tuple[bool, bool]:
+        """Whether a spell begins, and whether it lasts, with this value."""
         rules = {"above": operator.gt, "at_least": operator.ge, "below": operator.lt, "at_most": operator.le}
-        return all(rules[name](value, bound) for name, bound in self.json["coalesce"].get("where", {}).items())
+        ends = {"above": "until_below", "at_least": "until_below", "below": "until_above", "at_most": "until_above"}
+        until = {"until_below": operator.ge, "until_above": operator.le}
+        where = self.json["coalesce"].get("where", {})
+        limits = {name: bound for name, bound in where.items() if name in rules}
+        begins = all(rules[name](value, bound) for name, bound in limits.items())
+        lasts = [
+            until[ends[name]](value, where[ends[name]]) if ends[name] in where else rules[name](value, bound)
+            for name, bound in limits.items()
+        ]
+        return begins, all(lasts)
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,8 @@ from coincide.command.arguments.options import (
     tolerance_us,
 )
 from coincide.errors import CoalescingError
+from coincide.queries.reading_fields import HYSTERESIS
+from coincide.sliding.value_limits import ValueLimits
 
 DESCRIPTION = """\
 Turn rows into runs: the longest intervals in which nothing that matters changed.
@@ -40,7 +41,11 @@ hold_s. Attributes are columns of their name, such as attributes.celsius. If the
 the query's stream count. If there is a column area, each area has its own groups, as it does live. With lasting_s only
 runs that last so long are written. The query's window is left out: it cuts runs live, but not those of a file.
 
+--until-below Y gives --above X a second limit: a run begins with a value above X and lasts until one is below Y. So a
+value that swings about X makes one run, not many. --until-above is the same of --below.
+
 --gap S lets a run go on over a break of up to S seconds: silence, other values, or what --above and --below leave out.
+With a second limit the next value that reaches that goes on with the run.
 
 Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet); - is standard input,
 CSV or NDJSON. Times are RFC 3339 with their offset (1987-02-23T07:35:35Z) or numbers, which count microseconds since
@@ -81,8 +86,8 @@ class CoalesceRequest:
     """What the user asks ``coincide coalesce`` for.
 
     `facts` names the columns of starts and ends, None where rows are readings; `equivalence` None: any value goes on
-    from any other; values count strictly between `limits`. A `query` is still to be read, and says all of that; it may
-    also name a `stream`, which others are left out beside, and how long a run lasts at least.
+    from any other; values count within `limits`, None: all do. A `query` is still to be read, and says all of that; it
+    may also name a `stream`, which others are left out beside, and how long a run lasts at least.
     """
 
     path: Path
@@ -93,7 +98,7 @@ class CoalesceRequest:
     gap_us: int
     hold_us: int | None
     equivalence: Equivalence | None
-    limits: tuple[float, float]
+    limits: ValueLimits | None
     values_are_texts: bool
     out: Path | None
     skip_bad: bool
@@ -107,12 +112,7 @@ class CoalesceRequest:
     def needs_numbers(self) -> bool:
         """Whether it makes no sense of texts."""
         by_equivalence = self.equivalence is not None and self.equivalence.needs_numbers
-        return by_equivalence or self.has_limits
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether some values are left out."""
-        return self.limits != (-math.inf, math.inf)
+        return by_equivalence or self.limits is not None
 
 
 def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
@@ -128,7 +128,7 @@ def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
 
 def _add_question(coalesce: argparse.ArgumentParser) -> None:
     coalesce.add_argument(
-        "--query", type=Path, metavar="QUERY", help="the question (.json or .sql), in place of the next seven"
+        "--query", type=Path, metavar="QUERY", help="the question (.json or .sql), in place of the next nine"
     )
     whose = "whose row it is; several columns together make a group"
     coalesce.add_argument("--by", type=filled, action="append", default=[], metavar="COLUMN", help=whose)
@@ -141,6 +141,11 @@ def _add_question(coalesce: argparse.ArgumentParser) -> None:
     above = "only values above X; others still end the one before"
     coalesce.add_argument("--above", type=number, metavar="X", help=above)
     coalesce.add_argument("--below", type=number, metavar="X", help="only values below X; the same")
+    until = "a run that began {} lasts until a value is {} X; at {} that"
+    until_below = until.format("above --above", "below", "most")
+    coalesce.add_argument("--until-below", type=number, metavar="X", help=until_below)
+    until_above = until.format("below --below", "above", "least")
+    coalesce.add_argument("--until-above", type=number, metavar="X", help=until_above)
     forms = f"{EQUIVALENCE_FORMS} (equal; see below)"
     coalesce.add_argument("--equivalence", type=_equivalence, default=Equal(), metavar="HOW", help=forms)
 
@@ -160,17 +165,18 @@ def coalesce_request(options: argparse.Namespace, coalesce: argparse.ArgumentPar
     facts = None if options.start is None or options.end is None else (options.start, options.end)
     equivalence = None if options.value is None else options.equivalence
     columns = (options.file, options.by, options.value, options.time, facts)
-    above = -math.inf if options.above is None else options.above
-    below = math.inf if options.below is None else options.below
+    given = {name: getattr(options, name) for name in ("above", "below", *HYSTERESIS)}
+    limits = None if given["above"] is None and given["below"] is None else ValueLimits(**given)
     choices = (options.text, options.out, options.skip_bad, options.assume_utc, options.time_unit)
-    return CoalesceRequest(*columns, options.gap, options.hold, equivalence, (above, below), *choices, options.query)
+    return CoalesceRequest(*columns, options.gap, options.hold, equivalence, limits, *choices, options.query)
 
 
 def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
     if options.query is not None:
         usual = {"by": [], "gap": 0, "equivalence": Equal(), "text": False}
-        names = ("by", "value", "gap", "hold", "above", "below", "equivalence", "start", "end", "text")
-        return [(name, "--query says it") for name in names if getattr(options, name) != usual.get(name)]
+        names = ("by", "value", "gap", "hold", "above", "below", *HYSTERESIS, "equivalence", "start", "end", "text")
+        said = [name for name in names if getattr(options, name) != usual.get(name)]
+        return [(name.replace("_", "-"), "--query says it") for name in said]
     is_facts = options.start is not None
     numbers = options.equivalence is not None and options.equivalence.needs_numbers
     checks = [
@@ -188,7 +194,23 @@ def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
         ("by", len(set(options.by)) < len(options.by), "a column is named twice"),
     ]
     taken = [("by", f"{name!r}: the answer has a column of that name") for name in options.by if name in ANSWER_COLUMNS]
-    return [(option, why) for option, is_wrong, why in checks if is_wrong] + taken
+    return [(option, why) for option, is_wrong, why in [*checks, *_of_ends(options)] if is_wrong] + taken
+
+
+def _of_ends(options: argparse.Namespace) -> list[tuple[str, bool, str]]:
+    """Return what does not fit of the values that end a run, apart from those that begin it."""
+    above, below, until_below, until_above = options.above, options.below, options.until_below, options.until_above
+    of_facts = "of readings; no fact comes before another"
+    too_high = None not in (above, until_below) and until_below > above
+    too_low = None not in (below, until_above) and until_above < below
+    return [
+        ("until-below", until_below is not None and above is None, "of --above, which is not given"),
+        ("until-below", too_high, f"{until_below}: at most {above}, which --above says"),
+        ("until-below", until_below is not None and options.start is not None, of_facts),
+        ("until-above", until_above is not None and below is None, "of --below, which is not given"),
+        ("until-above", too_low, f"{until_above}: at least {below}, which --below says"),
+        ("until-above", until_above is not None and options.start is not None, of_facts),
+    ]
 
 
 def _equivalence(text: str) -> Equivalence | None:

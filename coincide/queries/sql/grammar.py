@@ -39,7 +39,7 @@ duration: NUMBER [NAME]
 where: "WHERE"i condition ("AND"i condition)*
 ?condition: "WINDOW"i [ends] "=" duration [threshold] -> around
           | "WINDOW"i [ends] "BETWEEN"i duration "AND"i duration [threshold] -> between
-          | column (COMPARED | REACHES) NUMBER -> limited
+          | column (COMPARED | REACHES) NUMBER ["UNTIL"i COMPARED NUMBER] -> limited
           | column "BETWEEN"i NUMBER "AND"i NUMBER -> ranged
           | column "=" scalar -> being
           | column "IN"i "(" scalar ("," scalar)* ")" -> among

@@ -224,7 +224,17 @@ def limits_text(column: str, test: Mapping[str, Any]) -> list[str]:
         return [f"{column} = {scalar(test['is'])}"]
     if "in" in test:
         return [f"{column} IN ({', '.join(map(scalar, test['in']))})"]
-    return [f"{column} {_LIMITS[limit]} {number(value)}" for limit, value in test.items()]
+    return [
+        f"{column} {_LIMITS[limit]} {number(value)}{_until_text(_LIMITS[limit], test)}"
+        for limit, value in test.items()
+        if limit in _LIMITS
+    ]
+
+
+def _until_text(comparison: str, test: Mapping[str, Any]) -> str:
+    """Return what ends a spell of values beyond a limit, if another value than the limit does."""
+    opposite, end = ("<", "until_below") if comparison.startswith(">") else (">", "until_above")
+    return f" UNTIL {opposite} {number(test[end])}" if end in test else ""
 
 
 def _texts(texts: Sequence[str]) -> str:

@@ -244,11 +244,20 @@ def _of_columns(kind: str, at: At, parts: list[Any]) -> Condition:
 
 def _test(kind: str, parts: list[Any]) -> dict[str, Any]:
     if kind == "limited":
-        comparison, limit = parts
-        return {COMPARISONS[str(comparison)]: _number(limit)}
+        comparison, limit, until, end = parts
+        limited = {COMPARISONS[str(comparison)]: _number(limit)}
+        return limited if until is None else {**limited, _until(str(comparison), until): _number(end)}
     if kind == "ranged":
         return dict(zip(("at_least", "at_most"), map(_number, parts), strict=True))
     return {"is": _scalar(parts[0])} if kind == "being" else {"in": [_scalar(each) for each in parts]}
+
+
+def _until(comparison: str, until: Any) -> str:
+    """Return the field that says what ends a spell of values beyond a limit."""
+    opposite = "<" if comparison.startswith(">") else ">"
+    if str(until) != opposite:
+        raise refusal(_at(until), f"is {until}: UNTIL {opposite} and a number, behind {comparison}")
+    return "until_below" if opposite == "<" else "until_above"
 
 
 def _clause(tree: Any) -> Clause:

@@ -288,3 +288,36 @@ def test_what_is_refused_says_what_to_do(tmp_path: Path, form: str, capsys: pyte
     file = posts(form, [datetime.date(2500, 1, 1)], tmp_path)
     assert main(["coalesce", str(file), *WATCHES, "--assume-utc"]) == 1
     assert "before the year 2112; leave it empty if it still holds" in capsys.readouterr().err
+
+
+def test_one_reading_between_two_limits_makes_no_second_run(tmp_path: Path) -> None:
+    rows = [
+        {"detected_at": TIME.format(at), "celsius": celsius}
+        for at, celsius in ((0, 79), (10, 81), (20, 79.5), (30, 81), (40, 75), (50, 74.9), (55, 79.5))
+    ]
+    asked = "--value", "celsius", "--equivalence", "any", "--above", 80
+    file = write(tmp_path / "rows.csv", rows)
+    split = coalesce(file, *asked, out=tmp_path / "split.ndjson")
+    assert [(run["duration_s"], run["count"]) for run in split] == [(10, 1), (10, 1)]
+    [whole] = coalesce(file, *asked, "--until-below", 75, out=tmp_path / "whole.ndjson")
+    assert (whole["value"], whole["duration_s"], whole["count"]) == (81, 40, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (["--above", "80", "--until-below", "81"], "argument --until-below: 81.0: at most 80.0, which --above says"),
+        (["--below", "80", "--until-above", "79"], "argument --until-above: 79.0: at least 80.0, which --below says"),
+        (["--above", "80", "--until-above", "90"], "argument --until-above: of --below, which is not given"),
+        (["--below", "80", "--until-below", "70"], "argument --until-below: of --above, which is not given"),
+        (["--above", "8", "--until-below", "7", "--start", "a", "--end", "b"], "--until-below: of readings; no fact"),
+        (["--query", "q.json", "--until-below", "7"], "argument --until-below: --query says it"),
+    ],
+)
+def test_an_end_that_makes_no_sense_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], refusal: str
+) -> None:
+    value = [] if "--query" in options else ["--value", "celsius"]
+    with pytest.raises(SystemExit):
+        main(["coalesce", str(write(tmp_path / "rows.csv", [{"celsius": 1}])), *value, *options])
+    assert refusal in capsys.readouterr().err

@@ -14,7 +14,7 @@ from coincide.coalescing import Equivalence, Predicate
 from tests.coincide.command.files import EPOCH_US, FORMATS, coalesce, write
 from tests.examples import examples
 from tests.reference import central_italy
-from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
+from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends, goes_on
 
 EQUIVALENCES: dict[str, Equivalence] = {
     "equal": Equal(),
@@ -55,15 +55,38 @@ class Question:
     hold: int | None
     above: int | None
     below: int | None
+    slack: int | None = None  # so far beyond its limit a value ends a run
 
     @property
     def options(self) -> list[str]:
         times = {"gap": self.gap / 2, "hold": self.hold and self.hold / 2}
         given = {**times, "above": self.above, "below": self.below, "equivalence": self.equivalence}
+        if self.slack is not None:
+            given["until-below"] = None if self.above is None else self.above - self.slack
+            given["until-above"] = None if self.below is None else self.below + self.slack
         return [f"--{name}={value}" for name, value in given.items() if value is not None]
 
     def keeps(self, value: Any) -> bool:
         return (self.above is None or value > self.above) and (self.below is None or value < self.below)
+
+    def lasts(self, value: Any) -> bool:
+        if self.slack is None:
+            return self.keeps(value)
+        is_high = self.above is None or value >= self.above - self.slack
+        return is_high and (self.below is None or value <= self.below + self.slack)
+
+    def kept(self, pieces: list[Fact]) -> list[Fact]:
+        """Return what is within the limits, and what a run that has begun lasts with, one after the other."""
+        kept, before = list[Fact](), dict[int, tuple[Fact, bool]]()
+        for piece in sorted(pieces):
+            if not self.lasts(piece.value):
+                continue
+            last, has_begun = before.get(piece.group, (piece, False))
+            is_near = piece.start_us - last.end_us <= self.gap
+            follows = has_begun and is_near and goes_on(EQUIVALENCES[self.equivalence], last.value, piece.value)
+            before[piece.group] = piece, bool(follows) or self.keeps(piece.value)
+            kept += [piece] if before[piece.group][1] else []
+        return kept
 
 
 questions = st.builds(
@@ -73,6 +96,7 @@ questions = st.builds(
     st.none() | st.integers(1, 6),
     st.none() | st.integers(-3, 2),
     st.none() | st.integers(1, 6),
+    st.none() | st.integers(0, 3),
 )
 
 
@@ -86,8 +110,9 @@ def united(pieces: list[Fact], question: Question) -> list[tuple[int, int, int, 
 def expected_of_readings(rows: list[Reading], question: Question) -> list[tuple[Any, ...]]:
     """First each reading gets its interval, then some are left out, then neighbours and what the gap spans unite."""
     alone = coalesced_readings(rows, Predicate(lambda _previous, _following: False), question.hold)
-    pieces = [Fact(run.start_us, run.end_us, int(run.group), run.value) for run in alone if question.keeps(run.value)]
-    newest = {run.group: run.value for run in alone if run.is_open and question.keeps(run.value)}
+    pieces = question.kept([Fact(run.start_us, run.end_us, int(run.group), run.value) for run in alone])
+    begun = {(piece.group, piece.start_us) for piece in pieces}
+    newest = {run.group: run.value for run in alone if run.is_open and (run.group, run.start_us) in begun}
     expected: list[tuple[Any, ...]] = []
     runs, any_value = united(pieces, question), question.equivalence != "equal"
     for group, start, end, value, count in runs:

@@ -37,6 +37,8 @@ def test_above_40_degrees_for_a_minute() -> None:
         (hot({"threshold": 0.9}, hold_s=30), None),
         (hot(by=["attributes.team", "sensor"], equivalence={"bounded": 1}), Bounded(1)),
         (hot(by=[], where={"at_least": 1, "below": 2}), None),
+        (hot(where={"above": 80, "until_below": 75}), None),
+        (hot(where={"at_least": 1, "at_most": 2, "until_below": 1, "until_above": 3.5}), None),
         ({"id": "stuck", "coalesce": {"from": "door", "value": "attributes.state"}, "lasting_s": 0.5}, Equal()),
     ],
 )
@@ -61,18 +63,44 @@ REFUSED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "no value": ("coalesce.value", lambda q: q["coalesce"].pop("value")),
     "no such bound": ("where.over", lambda q: q["coalesce"].update(where={"over": 1})),
     "bounds of nothing": ("where", lambda q: q["coalesce"].update(where={"above": 2, "below": 1})),
+    "an end without a limit": ("where.until_below", lambda q: q["coalesce"].update(where={"until_below": 1})),
+    "an end of the other side": (
+        "where.until_above",
+        lambda q: q["coalesce"].update(where={"above": 1, "until_above": 2}),
+    ),
+    "an end above its limit": (
+        "where.until_below",
+        lambda q: q["coalesce"].update(where={"above": 1, "until_below": 2}),
+    ),
+    "an end below its limit": (
+        "where.until_above",
+        lambda q: q["coalesce"].update(where={"at_most": 2, "until_above": 1}),
+    ),
+    "an end that is no number": (
+        "where.until_below",
+        lambda q: q["coalesce"].update(where={"above": 1, "until_below": "0"}),
+    ),
+    "an end in windows": (
+        "where.until_below",
+        lambda q: q["coalesce"].update(where={"above": 1, "until_below": 0}, window={"time_s": 120, "slide_s": 10}),
+    ),
     "no hold": ("coalesce.hold_s", lambda q: q["coalesce"].update(hold_s=0)),
     "a gap": ("coalesce.gap_s", lambda q: q["coalesce"].update(gap_s=1)),
 }
 
 
 @pytest.mark.parametrize(("field", "change"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused_is_named(field: str, change: Callable[[dict[str, Any]], object]) -> None:
+def test_what_is_refused_is_named(
+    field: str, change: Callable[[dict[str, Any]], object], request: pytest.FixtureRequest
+) -> None:
     query = hot()
     change(query)
     with pytest.raises(QueryError) as refusal:
         query_from_json(query)
     assert refusal.value.field == field
+    if field.startswith("where.until"):
+        is_out_of_schema = "above its limit", "below its limit"  # JSON Schema compares no two numbers
+        assert VALIDATOR.is_valid(query) is any(each in request.node.callspec.id for each in is_out_of_schema)
 
 
 def test_a_window_makes_it_another_kind() -> None:
@@ -88,6 +116,7 @@ def test_a_window_makes_it_another_kind() -> None:
     [
         (hot(where={"above": 50}), True),
         (hot(where={"at_least": 1, "below": 2}), True),
+        (hot(where={"above": 40, "until_below": 35}), True),
         (hot({"lasting_s": 30}), False),
         (hot({"threshold": 0.9}), False),
         (hot(hold_s=30), False),

@@ -21,11 +21,20 @@ TEMPLATES = TemplatesInOrder(
 SECOND = 1_000_000
 
 
-def reading(ts_s: float, value: float = 0.0, *, within: bool = True, template: int = 0, number: int = 0) -> SlowReading:
+def reading(
+    ts_s: float,
+    value: float = 0.0,
+    *,
+    within: bool = True,
+    lasts: bool | None = None,
+    template: int = 0,
+    number: int = 0,
+) -> SlowReading:
     known, ts_us = TEMPLATES.histogram(template), round(ts_s * SECOND)
     detected_at_us = ts_us - int(known.latest_us)
     name = f"r{ts_s}-{value}-{number}"
-    return SlowReading(ts_us, "north", name, 0, value, within, detected_at_us, known, number, number * 10)
+    judged = within, within if lasts is None else lasts
+    return SlowReading(ts_us, "north", name, 0, value, *judged, detected_at_us, known, number, number * 10)
 
 
 def stretches(readings: Sequence[SlowReading]) -> Stretches:
@@ -34,7 +43,8 @@ def stretches(readings: Sequence[SlowReading]) -> Stretches:
     templates = [TEMPLATES.templates.index(each.template) for each in readings]
     columns = SpellReadings(
         group=np.array([each.group for each in readings], np.int64),
-        is_within=np.array([each.is_within for each in readings], np.bool_),
+        begins=np.array([each.begins for each in readings], np.bool_),
+        goes_on=np.array([each.lasts for each in readings], np.bool_),
         ts_us=np.array([each.ts_us for each in readings], np.int64),
         detected_at_us=np.array([each.detected_at_us for each in readings], np.int64),
         template=np.array(templates, np.int32),
@@ -81,7 +91,8 @@ def readings_drawn(draw: st.DrawFn) -> list[SlowReading]:
         drawn = reading(
             draw(st.integers(0, 24)) / 2,
             draw(st.sampled_from([1.0, 1.5, 2.0, 3.0])),
-            within=draw(st.integers(0, 3)) > 0,
+            within=(kind := draw(st.sampled_from("wwwwll-"))) == "w",
+            lasts=kind != "-",
             template=draw(st.sampled_from([0, 0, 1, 2])),
             number=number,
         )
@@ -147,6 +158,17 @@ MINUTE = SlowRule(hold_us=60 * SECOND, equivalence=None, lasting_us=60 * SECOND,
         ([reading(0), reading(61)], []),  # nobody knows what was in between
         ([reading(0), reading(30), reading(60), reading(121), reading(181)], [(0, 60, False, 3), (121, 181, False, 2)]),
         ([reading(0), reading(60), reading(61, within=False), reading(70)], [(0, 61, True, 2)]),
+        # 79.5 between 81 and 81, above 80 and until below 75: one spell
+        ([reading(0), reading(35, within=False, lasts=True), reading(70)], [(0, 70, False, 3)]),
+        # it does not begin with 79.5, nor after what ended one, but it lasts with it
+        ([reading(0, within=False, lasts=True), reading(30), reading(90, within=False)], [(30, 90, True, 1)]),
+        (
+            [
+                *(reading(0), reading(60), reading(70, within=False), reading(80, within=False, lasts=True)),
+                *(reading(90), reading(149, within=False, lasts=True), reading(150, within=False)),
+            ],
+            [(0, 70, True, 2), (90, 150, True, 2)],
+        ),
     ],
 )
 def test_a_minute_above_the_limit(readings: list[SlowReading], spells: list[tuple[int, int, bool, int]]) -> None:
@@ -161,3 +183,21 @@ def test_the_threshold_is_that_of_two_uncertain_times() -> None:
     slow = MINUTE._replace(hold_us=99 * SECOND)
     assert [each.probability for each in told(stretches(readings), slow)] == [round(7 / 9, 12)]
     assert told(stretches(readings), slow._replace(threshold=0.78)) == []
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_every_reading_that_may_be_why_a_spell_begins_where_it_does_is_in_its_revision(*, settles: bool) -> None:
+    """With 81 in place of the cold one at -5, or of one between the limits, it would begin earlier."""
+    newest, between, beginning = (
+        reading(-5, within=False, number=9),
+        [reading(at, within=False, lasts=True, number=7 - at) for at in (0, 1)],
+        [reading(2, number=1), reading(62, number=0)],
+    )
+    for before, revision in (([newest, *between], 9), (between, 7), ([], 1)):
+        held = stretches(before)
+        if settles and before:
+            until_us = np.full(len(held), 2 * SECOND)
+            held = held.settled(until_us, until_us, rule(MINUTE), TEMPLATES)
+            assert len(held) == 1
+        [spell] = told(Stretches.joined([held, stretches(beginning)]), MINUTE)
+        assert (spell.start_us, spell.revision) == (2 * SECOND, revision)

@@ -25,6 +25,12 @@ from tests.spark_jobs.outputs import (
 )
 from tests.spark_jobs.strategies import CONDITIONS, EQUIVALENCES, reading_frames, split
 
+LIMITED: list[Mapping[str, float]] = [
+    *CONDITIONS,
+    {"above": 101, "until_below": 100},
+    {"at_least": 101.5, "until_below": 99.5},
+    {"below": 100, "until_above": 101},
+]
 LIMITS = Limits(sweep_after=1, max_slot_bytes=400, merge_slots_from=2, quiet_s=10)
 
 
@@ -37,7 +43,7 @@ def spell_queries(draw: st.DrawFn, name: str = "hot") -> dict[str, Any]:
         "hold_s": draw(st.sampled_from([0.5, 2, 20])),
     }
     if draw(st.integers(0, 3)) > 0:
-        coalesce["where"] = draw(st.sampled_from(CONDITIONS))
+        coalesce["where"] = draw(st.sampled_from(LIMITED))
     if draw(st.integers(0, 3)) == 0:
         coalesce["equivalence"] = draw(st.sampled_from(EQUIVALENCES))
     lasting_s, threshold = draw(st.sampled_from([0.5, 1, 4])), draw(st.sampled_from([0.2, 0.5, 1]))
@@ -62,7 +68,7 @@ def spell_frames(draw: st.DrawFn) -> list[InputRecord]:
                 template=draw(st.sampled_from(drawn.READING_TEMPLATES)),
                 stream=draw(st.sampled_from("pppppps")),
                 sensor=draw(st.sampled_from(["north", "north", "south"])),
-                attributes=(("celsius", draw(st.sampled_from([101, 101, 101, 101.5, 99]))), ("region", "west")),
+                attributes=(("celsius", draw(st.sampled_from([101, 101, 101, 101.5, 100.5, 99]))), ("region", "west")),
             )
             for number in range(draw(st.integers(1, 9)))
         ]
@@ -105,7 +111,7 @@ def test_spells_are_those_of_the_definition(
     reader, final = EpisodeReader(), set[str]()
     changes = [put(0, query)]
     if "where" in query["coalesce"]:
-        limits = data.draw(st.lists(st.sampled_from(CONDITIONS), max_size=2))
+        limits = data.draw(st.lists(st.sampled_from(LIMITED), max_size=2))
         changes += [put(nth, with_limits(query, each), nth + 1) for nth, each in enumerate(limits, 1)]
     batches = split(data.draw, frames, 3)
     for nth, batch in enumerate(batches):
@@ -154,7 +160,7 @@ def changed_spells(draw: st.DrawFn) -> list[list[InputRecord]]:
     frames = draw(spell_frames())
     query, batches = draw(spell_queries()), []
     for nth, batch in enumerate(split(draw, frames, 5)):
-        limited = with_limits(query, draw(st.sampled_from(CONDITIONS)))
+        limited = with_limits(query, draw(st.sampled_from(LIMITED)))
         query = draw(st.one_of(st.just(query), st.just(query), st.just(limited), spell_queries()))
         other = draw(st.one_of(st.just(query), drawn.readings_queries()))
         change = [put(nth, other, nth + 1, paused=draw(st.integers(0, 4)) == 0)] if draw(st.booleans()) else []

@@ -104,6 +104,48 @@ class TestLife:
         }
 
 
+class TestTwoLimits:
+    def test_a_value_that_swings_about_the_limit_makes_one_spell(self) -> None:
+        swinging = [reading(at_s, 45 if at_s % 20 == 0 else 39.5) for at_s in range(0, 130, 10)]
+        assert told(core(hot()), 0, [*swinging, tick(DAY_S)]) == []
+        both = core(hot(where={"above": 40, "until_below": 37}))
+        assert told(both, 0, swinging) == [(0, 120, "open")]
+        assert told(both, 1, [reading(130, 37)]) == []
+        assert told(both, 2, [reading(140, 36.9)]) == [(0, 140, "closed")]
+        assert told(both, 3, [reading(at_s, 38) for at_s in range(150, 300, 10)]) == [(0, 140, "final")]
+
+    def test_the_mirror_image(self) -> None:
+        cold = core(hot(where={"below": -18, "until_above": -15}))
+        frozen = [reading(at_s, -20 if at_s == 0 else -16) for at_s in range(0, 70, 10)]
+        assert told(cold, 0, frozen) == [(0, 60, "open")]
+        assert told(cold, 1, [reading(70, -14)]) == [(0, 70, "closed")]
+
+    def test_a_late_cold_reading_among_those_between_gives_a_spell_back(self) -> None:
+        """Each record of an id counts that has the greatest revision: the one that comes back has a greater one."""
+        fused = core(hot(where={"above": 40, "until_below": 37}, lasting_s=10))
+        assert told(fused, 0, [reading(20), reading(30)]) == [(20, 30, "open")]
+        earlier, gone = told(fused, 1, [reading(10), reading(14, 38)])
+        assert (earlier, gone[1]) == ((10, 30, "open"), "retracted")
+        back = next(each for each in episodes(fused.push([frame(2, [reading(12, 30)])])) if not each.get("retracted"))
+        assert (back["id"], back["start_us"], back["revision"]) == (gone[0], 20_000_000, 2)
+
+    def test_other_second_limits_count_from_the_next_reading_on(self) -> None:
+        fused = core(hot(where={"above": 40, "until_below": 37}))
+        told(fused, 0, [reading(0), *(reading(at_s, 38) for at_s in range(10, 70, 10))])
+        fused.push([put(1, hot(where={"above": 40, "until_below": 39}), 2)])
+        assert told(fused, 3, [reading(70, 39)]) == []
+        assert told(fused, 4, [reading(80, 38)]) == [(0, 80, "closed")]
+
+    def test_a_spell_between_two_limits_survives_a_restart(self) -> None:
+        saved = SavedCore(STREAMS, Limits(sweep_after=1))
+        fused = core(hot(where={"above": 40, "until_below": 37}), limits=saved.limits)
+        for nth, rows in enumerate(([reading(600, 38)], [tick(660), reading(659, 38)], [reading(690), tick(730)])):
+            assert told(fused, nth, rows) == []
+            saved.save(fused)
+            fused = saved.restored()
+        assert told(fused, 9, [reading(at_s, 38) for at_s in range(740, 751, 10)]) == [(690, 750, "open")]
+
+
 class TestLateReadings:
     def test_a_late_cold_reading_splits_a_spell(self) -> None:
         fused = core(hot())

@@ -371,9 +371,47 @@ export const schema = {
         },
         "at_most": {
          "type": "number"
+        },
+        "until_below": {
+         "type": "number",
+         "description": "Of spells: one that began above the lower bound lasts until a value is below this; at most that bound."
+        },
+        "until_above": {
+         "type": "number",
+         "description": "Of spells: one that began below the upper bound lasts until a value is above this; at least that bound."
         }
        },
        "minProperties": 1,
+       "dependentSchemas": {
+        "until_below": {
+         "anyOf": [
+          {
+           "required": [
+            "above"
+           ]
+          },
+          {
+           "required": [
+            "at_least"
+           ]
+          }
+         ]
+        },
+        "until_above": {
+         "anyOf": [
+          {
+           "required": [
+            "below"
+           ]
+          },
+          {
+           "required": [
+            "at_most"
+           ]
+          }
+         ]
+        }
+       },
        "allOf": [
         {
          "not": {
@@ -566,6 +604,28 @@ export const schema = {
      "required": [
       "threshold"
      ]
+    },
+    "properties": {
+     "coalesce": {
+      "properties": {
+       "where": {
+        "not": {
+         "anyOf": [
+          {
+           "required": [
+            "until_below"
+           ]
+          },
+          {
+           "required": [
+            "until_above"
+           ]
+          }
+         ]
+        }
+       }
+      }
+     }
     }
    },
    "else": {

@@ -18,6 +18,7 @@ QUESTIONS = {
     "join": "in each window: two groups that are alike",
 }
 BOUNDS = {"above": "above", "at_least": "at least", "below": "below", "at_most": "at most"}
+ENDS = {"until_below": "and until it is below", "until_above": "and until it is above"}
 EQUIVALENCES = {
     "": "usual",
     "equal": "is equal",
@@ -56,7 +57,7 @@ class ReadingsForm:
             shown = "sensor" if by is None else ", ".join(by) if isinstance(by, list) else str(by)
             text_field("A group is (sensor, attributes.room)", shown, self._take_groups)
         with ui.element("div").classes("row"):
-            for name, words in BOUNDS.items():
+            for name, words in {**BOUNDS, **(ENDS if question == SPELL else {})}.items():
                 fields.number(words, "coalesce", "where", name)
         self._equivalence()
         with ui.element("div").classes("query-edge stack"):
@@ -105,6 +106,14 @@ class ReadingsForm:
             document["coalesce"].pop("window", None)
         else:
             document["coalesce"].setdefault("window", dict(WINDOW))
+            self._without_ends(document["coalesce"])
         asked: dict[str, Any] = {"longest": True} if question == "longest" else {"lasting_s": lasting_s}
         document.update({"join": asked} if question == "join" else asked)
         self._fields.changed()
+
+    @staticmethod
+    def _without_ends(coalesce: dict[str, Any]) -> None:
+        """Take away what only spells have."""
+        where = coalesce.get("where")
+        if isinstance(where, dict):
+            coalesce["where"] = {name: limit for name, limit in where.items() if name not in ENDS}
