@@ -3,23 +3,33 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Raw, Struct, json
+from msgspec import UNSET, Raw, Struct, UnsetType, json
 
 from coincide.queries import EpisodeRule
 from coincide.queries.episode_rule import MOST_MEMBERS, EpisodeInterval
 from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.records.match_records import FusedMatch
-from spark_jobs.rows.attributes import Scalar
+from spark_jobs.records.match_records import FusedMatch, RecordMember
+from spark_jobs.rows.attributes import NO_ATTRIBUTES, Scalar
 
 
 class EpisodeRecordMember(NamedTuple):
-    """One detection; members are put in order by these fields."""
+    """One detection; members are put in order by what names them, the first four fields."""
 
     detected_at_us: int
     sensor: str
     id: str
     stream: str
+    attributes: bytes = NO_ATTRIBUTES
+
+    @property
+    def name(self) -> list[str | int]:
+        """What tells it from all others."""
+        return list(self[:4])
+
+    def to_record(self) -> dict[str, str | int]:
+        """Return what names it, by field."""
+        return dict(zip(self._fields[:4], self.name, strict=True))
 
 
 class Part(Struct, array_like=True, frozen=True):
@@ -27,6 +37,8 @@ class Part(Struct, array_like=True, frozen=True):
 
     start_us: int  # of the first match
     end_us: int  # the latest
+    first_us: int  # when the first match probably occurred
+    last_us: int  # and the last
     earliest_us: int  # earliest possible instant of any member; an onset may lie behind it
     count: int
     best_probability: float
@@ -42,17 +54,25 @@ def part_of(match: FusedMatch, interval: EpisodeInterval, revision: int) -> Part
     start_us, end_us = match.earliest_us, match.latest_us
     if interval == "occurred" and match.occurred is not None:
         start_us, end_us = match.occurred.p05_us, match.occurred.p95_us
+    about_us = (start_us + end_us) // 2 if match.occurred is None else match.occurred.mean_us
+    about_us = min(max(about_us, start_us), end_us)  # the mean of what is askew may lie beyond its central 90 %
     return Part(
         start_us=start_us,
         end_us=end_us,
+        first_us=about_us,
+        last_us=about_us,
         earliest_us=match.earliest_us,
         count=1,
         best_probability=match.probability,
         revision=revision,
         query_version=match.query_version,
         received_at_us=match.received_at_us,
-        members=tuple(sorted(EpisodeRecordMember(m.detected_at_us, m.sensor, m.id, m.stream) for m in match.members)),
+        members=tuple(sorted(map(_member, match.members))),
     )
+
+
+def _member(one: RecordMember) -> EpisodeRecordMember:
+    return EpisodeRecordMember(one.detected_at_us, one.sensor, one.id, one.stream, bytes(one.attributes))
 
 
 def united(parts: Sequence[Part]) -> Part:
@@ -63,6 +83,8 @@ def united(parts: Sequence[Part]) -> Part:
     return Part(
         start_us=min(part.start_us for part in parts),
         end_us=max(part.end_us for part in parts),
+        first_us=min(part.first_us for part in parts),
+        last_us=max(part.last_us for part in parts),
         earliest_us=min(part.earliest_us for part in parts),
         count=sum(part.count for part in parts),
         best_probability=max(part.best_probability for part in parts),
@@ -95,12 +117,14 @@ class EpisodeRevision(Struct, frozen=True, kw_only=True):
     revision: int
     start_us: int
     end_us: int
+    duration_s: float
+    uncertainty_s: float | UnsetType = UNSET
     count: int
     best_probability: float
     open: bool
     final: bool
     received_at_us: int
-    members: Sequence[Mapping[str, str | int]]
+    members: Sequence[Mapping[str, str | int | Raw]]
     members_truncated: bool
 
     def to_record(self) -> OutputRecord:
@@ -142,4 +166,4 @@ def episode_id(group: GroupKey, rule: EpisodeRule, earliest: EpisodeRecordMember
     step_us = rule.gap_us + 1
     steps = (start_us - earliest.detected_at_us + step_us // 2) // step_us
     of_rule = (rule.gap_us, rule.interval, rule.by)
-    return content_id("e", [group.query, *of_rule, group.area, Raw(group.values), list(earliest), steps])
+    return content_id("e", [group.query, *of_rule, group.area, Raw(group.values), earliest.name, steps])

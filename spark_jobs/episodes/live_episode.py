@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from msgspec import json
+from msgspec import Raw, json
 
 from coincide.queries import EpisodeRule
 from spark_jobs.episodes.episode_records import EpisodeRetraction, EpisodeRevision, GroupKey, Part, episode_id, united
@@ -46,6 +46,7 @@ class LiveEpisode:
     def record(self) -> EpisodeRevision:
         """Return the record of the episode as it is."""
         whole, group = self.whole, self.group
+        lasted_us = whole.last_us - whole.first_us
         return EpisodeRevision(
             id=self.id,
             query=group.query,
@@ -55,12 +56,14 @@ class LiveEpisode:
             revision=self.revision,
             start_us=whole.start_us,
             end_us=whole.end_us,
+            duration_s=lasted_us / 1e6,
+            uncertainty_s=(whole.end_us - whole.start_us - lasted_us) / 1e6,
             count=whole.count,
             best_probability=whole.best_probability,
             open=self.phase is Phase.OPEN,
             final=self.phase is Phase.FINAL,
             received_at_us=whole.received_at_us,
-            members=[member._asdict() for member in whole.members],
+            members=[{**each.to_record(), "attributes": Raw(each.attributes)} for each in whole.members],
             members_truncated=whole.truncated,
         )
 

@@ -41,6 +41,7 @@ class WindowAnswer(Struct, frozen=True, kw_only=True):
     revision: int = 0
     start_us: int
     end_us: int
+    duration_s: float
     count: int
     best_probability: None = None
     open: bool = False
@@ -123,6 +124,7 @@ class AnswerWriter:
             group=group,
             start_us=start_us,
             end_us=end_us,
+            duration_s=(end_us - start_us) / 1e6,
             count=sum(side.held.readings for side in sides),
             received_at_us=max(received_at_us for _, _, received_at_us in (side.held.newest for side in sides)),
             window=AnsweredWindow(window_end_us - query.time_us, window_end_us),

@@ -55,7 +55,7 @@ class LiveSpell:
         The JSON is ``["spell",query,area,[value,..],[detected_at_us,sensor,id,stream]]``. A reading begins one
         spell only.
         """
-        return content_id("e", ["spell", self.key.query, self.key.area, Raw(self.key.values), list(self.first)])
+        return content_id("e", ["spell", self.key.query, self.key.area, Raw(self.key.values), self.first.name])
 
     @property
     def told(self) -> tuple[object, ...]:
@@ -93,12 +93,13 @@ class LiveSpell:
             revision=self.revision,
             start_us=self.start_us,
             end_us=self.end_us,
+            duration_s=(self.end_us - self.start_us) / 1e6,
             count=self.count,
             best_probability=self.probability,
             open=self.phase is Phase.OPEN,
             final=self.phase is Phase.FINAL,
             received_at_us=self.received_at_us,
-            members=[member._asdict() for member in members],
+            members=[member.to_record() for member in members],
             members_truncated=self.count > len(members),
             value=self.value,
         )

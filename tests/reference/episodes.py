@@ -62,6 +62,14 @@ class SlowEpisodes:
         occurred = [match["occurred"] for match in matches]
         return min(each["p05_us"] for each in occurred), max(each["p95_us"] for each in occurred)
 
+    def _about_us(self, match: Record) -> int:
+        """When one match probably was: by its mean, if that is not beyond its interval, or else in the middle."""
+        start_us, end_us = self._interval([match])
+        if match["occurred"] is None:
+            return (start_us + end_us) // 2
+        _, middle_us, _ = sorted([start_us, int(match["occurred"]["mean_us"]), end_us])
+        return middle_us
+
     def _labels(self, match: Record) -> list[Any]:
         members = {member["role"]: member for member in match["members"]}
         values = []
@@ -75,7 +83,8 @@ class SlowEpisodes:
 
     def _record(self, matches: list[Record]) -> Record:
         fields, first = ("detected_at_us", "sensor", "id", "stream"), matches[0]
-        members = sorted({tuple(member[each] for each in fields) for match in matches for member in match["members"]})
+        known = {tuple(m[each] for each in fields): m["attributes"] for match in matches for m in match["members"]}
+        members, about_us = sorted(known), sorted(map(self._about_us, matches))
         values, (start_us, end_us) = self._labels(first), self._interval(matches)
         gap_us = round(self.rule["gap_s"] * 1e6)
         steps = (start_us - members[0][0] + (gap_us + 1) // 2) // (gap_us + 1)
@@ -89,10 +98,12 @@ class SlowEpisodes:
             "group": dict(zip(self.rule["by"], values, strict=True)),
             "start_us": start_us,
             "end_us": end_us,
+            "duration_s": (about_us[-1] - about_us[0]) / 1e6,
+            "uncertainty_s": (end_us - start_us - about_us[-1] + about_us[0]) / 1e6,
             "count": len(matches),
             "best_probability": max(match["probability"] for match in matches),
             "received_at_us": max(match["received_at_us"] for match in matches),
-            "members": [dict(zip(fields, member, strict=True)) for member in members],
+            "members": [{**dict(zip(fields, name, strict=True)), "attributes": known[name]} for name in members],
         }
 
 

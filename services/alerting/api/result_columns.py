@@ -80,6 +80,7 @@ MATCH_COLUMNS = [
 EPISODE_COLUMNS = [
     *_columns(id="text", query="text", query_version="whole", area="text", revision="whole", retracted="flag"),
     *_columns(replaced_by="texts", group="json", start_us="time", end_us="time", count="whole"),
+    *_columns(duration_s="real", uncertainty_s="real"),
     *_columns(best_probability="real", open="flag", final="flag", received_at_us="time"),
     *_columns(members="members", members_truncated="flag"),
 ]

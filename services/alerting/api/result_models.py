@@ -179,8 +179,17 @@ class EpisodeBody(BaseModel):
     )
     replaced_by: list[str] | None = Field(None, description="Ids of the episodes that took its place.")
     group: dict[str, Any] | None = Field(None, description="Values of the fields that the query's `by` names.")
-    start_us: int | None = None
-    end_us: int | None = Field(None, description="Closed end.")
+    start_us: int | None = Field(None, description="The earliest that it probably began: of matches, with all doubt.")
+    end_us: int | None = Field(None, description="The latest that it probably ended; closed.")
+    duration_s: float | None = Field(
+        None,
+        description="How long it lasted, as well as that is known: of matches from when the first probably occurred to "
+        "when the last did; of readings from start to end.",
+    )
+    uncertainty_s: float | None = Field(
+        None,
+        description="Of matches: how much longer start to end is than duration_s, because the clocks are uncertain.",
+    )
     count: int | None = Field(None, ge=0, description="What was coalesced: matches, or readings.")
     best_probability: float | None = Field(None, ge=0, le=1, description="That of its most probable match.")
     open: bool | None = Field(None, description="The area's time has not passed the episode's end and gap.")

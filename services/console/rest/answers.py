@@ -98,11 +98,18 @@ class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     retracted: bool = False
     start_us: int | None = None
     end_us: int | None = None
+    duration_s: float | None = None
+    uncertainty_s: float | None = None
     count: int | None = None
     best_probability: float | None = None
     open: bool | None = None
     final: bool | None = None
     members: list[MemberAnswer] | None = None
+
+    @property
+    def lasted_s(self) -> float:
+        """How long it lasted, as well as that is known."""
+        return self.duration_s if self.duration_s is not None else ((self.end_us or 0) - (self.start_us or 0)) / 1e6
 
     @property
     def counted(self) -> str:

@@ -68,9 +68,17 @@ def match_record(id_: str = "m-1", **fields: Any) -> Record:
 
 def episode(id_: str = "e-1", revision: int = 1, state: str = "open", **others: Any) -> dict[str, Any]:
     said = {"v": 1, "id": id_, "query": "intruder", "query_version": 3, "area": "bay", "revision": revision}
-    span = {"group": {}, "start_us": 100, "end_us": 200, "count": 1, "best_probability": 0.5}
+    span = {
+        "group": {},
+        "start_us": 100,
+        "end_us": 200,
+        "duration_s": 2e-5,
+        "uncertainty_s": 8e-5,
+        "count": 1,
+        "best_probability": 0.5,
+    }
     states = {"open": state == "open", "final": state == "final", "received_at_us": RECEIVED_AT_MS * 1000}
-    members = [{"sensor": "geo-1", "id": "d-1", "stream": "seismic", "detected_at_us": 150}]
+    members = [{"sensor": "geo-1", "id": "d-1", "stream": "seismic", "detected_at_us": 150, "attributes": {"db": 90}}]
     return {**said, **span, **states, "members": members, "members_truncated": False, **others}
 
 

@@ -51,16 +51,41 @@ def test_a_match_is_an_episode() -> None:
     [episode] = told(core(near(by=["b.sensor"])), both(7, 1000))
     expected = {"v": 1, "id": episode["id"], "query": "near", "query_version": 1, "area": "bay", "revision": 7}
     expected |= {"start_us": 10**9, "end_us": 10**9, "count": 1, "best_probability": 1.0, "received_at_us": 10**15}
+    expected |= {"duration_s": 0, "uncertainty_s": 0}
     assert episode == expected | {
         "group": {"b.sensor": "south"},
         "open": True,
         "final": False,
         "members": [
-            {"detected_at_us": 10**9, "sensor": "north", "id": "p1000", "stream": "p"},
-            {"detected_at_us": 10**9, "sensor": "south", "id": "s1000", "stream": "s"},
+            {"detected_at_us": 10**9, "sensor": "north", "id": "p1000", "stream": "p", "attributes": {}},
+            {"detected_at_us": 10**9, "sensor": "south", "id": "s1000", "stream": "s", "attributes": {}},
         ],
         "members_truncated": False,
     }
+
+
+def test_how_long_it_lasted_is_told_apart_from_the_doubt_about_when() -> None:
+    """Alarms for 5 s, by two clocks that may be 4 s wrong either way."""
+    query = near()
+    query["within"][0] |= {"window_s": 1, "threshold": 0.01}
+    clock = Histogram.uniform(-4, 4)
+    rows = [Row(f"{stream}{at_s}", 1000 + at_s, clock, stream, stream) for stream in "ps" for at_s in range(6)]
+    [episode] = told(core(query), frame(0, rows))
+    assert episode["duration_s"] == pytest.approx(5, abs=0.1)
+    span_s = (episode["end_us"] - episode["start_us"]) / 1e6
+    assert span_s > 9
+    assert episode["uncertainty_s"] == pytest.approx(span_s - episode["duration_s"])
+
+
+def test_members_have_what_was_reported_with_them() -> None:
+    rows = [Row("p", 1000, attributes=(("db", 90.5),)), Row("s", 1000, stream="s", sensor="south")]
+    fused = core(near())
+    [episode] = told(fused, frame(0, rows))
+    assert [each["attributes"] for each in episode["members"]] == [{"db": 90.5}, {}]
+    saved = SavedCore()
+    saved.save(fused)
+    [grown] = told(saved.restored(), both(1, 1004))
+    assert [each["attributes"] for each in grown["members"]] == [{"db": 90.5}, {}, {}, {}]
 
 
 def test_matches_a_gap_apart_are_one_episode_and_a_microsecond_more_parts_them() -> None:

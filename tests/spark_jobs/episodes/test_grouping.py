@@ -11,7 +11,7 @@ RULE = EpisodeRule(gap_s=5e-6)
 
 def part(name: str, start_us: int, end_us: int, revision: int) -> Part:
     member = EpisodeRecordMember(start_us, "geo", name, "p")
-    return Part(start_us, end_us, start_us, 1, 0.5, revision, 1, 0, (member,))
+    return Part(start_us, end_us, start_us, end_us, start_us, 1, 0.5, revision, 1, 0, (member,))
 
 
 def formed(known: list[LiveEpisode], changes: GroupChanges, settled_before_us: int = -1) -> list[LiveEpisode]:

@@ -111,7 +111,13 @@ def test_a_record_holds_what_the_contract_says() -> None:
     [said] = episodes(fused.push([frame(1, [tick(3660)], received_at_s=4000)]))
     content = json.dumps(["hot", "bay", {"attributes.region": 7, "sensor": "north"}, 3600 * 10**6, 600 * 10**6])
     expected: dict[str, Any] = {"v": 1, "query": "hot", "query_version": 1, "area": "bay", "revision": 0, "count": 2}
-    expected |= {"start_us": 600 * 10**6, "end_us": 3000 * 10**6, "received_at_us": 1300 * 10**6, "value": 101.5}
+    expected |= {
+        "start_us": 600 * 10**6,
+        "end_us": 3000 * 10**6,
+        "duration_s": 2400,
+        "received_at_us": 1300 * 10**6,
+        "value": 101.5,
+    }
     expected |= {"open": False, "final": True, "best_probability": None, "members": [], "members_truncated": False}
     assert said == expected | {
         "id": "e-" + hashlib.sha256(content.replace(", ", ",").replace(": ", ":").encode()).hexdigest()[:32],

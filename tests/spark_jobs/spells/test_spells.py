@@ -90,6 +90,7 @@ class TestLife:
             "revision": 7,
             "start_us": 0,
             "end_us": 60_000_000,
+            "duration_s": 60,
             "count": 7,
             "best_probability": 1.0,
             "open": True,

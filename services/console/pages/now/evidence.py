@@ -234,13 +234,15 @@ class Evidence:
         times = self._view.viewer.times
         self._begin(f"An episode of {episode.query}")
         with self._panel:
-            length = duration((episode.end_us - episode.start_us) / 1e6)
             state = "may still go on" if episode.open else "is over, and final" if episode.final else "is over"
             Words(
                 "p",
-                f"{episode.counted} in {episode.area} within {length}, "
-                f"from {times.day(episode.start_us)} {times.clock(episode.start_us)}. It {state}.",
+                f"{episode.counted} in {episode.area} within {duration(episode.lasted_s)}, "
+                f"from {times.day(episode.start_us)} {times.clock(episode.start_us)} on. It {state}.",
             )
+            if episode.uncertainty_s:
+                doubt = duration(episode.uncertainty_s)
+                Words("p", f"When it was is uncertain by {doubt}: so much longer are its times than it lasted.")
             if episode.best_probability is not None:
                 said = Words("p", f"The most probable match has {probability(episode.best_probability)}.")
                 said.props["title"] = repr(episode.best_probability)

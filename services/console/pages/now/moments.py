@@ -79,7 +79,7 @@ def _of_episode(episode: EpisodeAnswer) -> Moment | None:
     sensors = tuple(sorted({member.sensor for member in episode.members or []}))
     seen_us = [member.detected_at_us for member in episode.members or []]
     spans = min(episode.start_us, *seen_us), max(episode.end_us, *seen_us)
-    lasted_us = episode.end_us - episode.start_us
+    lasted_us = round(episode.lasted_s * 1e6)
     return Moment(episode.area, episode.query, *spans, lasted_us, episode.count or 0, sensors, episode.best_probability)
 
 

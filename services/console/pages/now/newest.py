@@ -128,5 +128,4 @@ def _when_us(thing: Happened) -> int:
 def _said(thing: Happened) -> str:
     if isinstance(thing, MatchAnswer):
         return f"{thing.query}: {', '.join(member.sensor for member in thing.members)}"
-    span = duration(((thing.end_us or 0) - (thing.start_us or 0)) / 1e6)
-    return f"{thing.query}: {thing.counted} within {span}"
+    return f"{thing.query}: {thing.counted} within {duration(thing.lasted_s)}"

@@ -73,6 +73,16 @@ def test_every_format_has_all_rows_newest_first_whatever_the_page(api: Api, path
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+def test_an_episode_says_how_long_it_was_and_what_its_members_reported(api: Api, form: str) -> None:
+    api.store(episode_record())
+    [row] = read(api, "episodes", form).to_dict("records")
+    assert (row["duration_s"], row["uncertainty_s"]) == (2e-5, 8e-5)
+    members = json.loads(row["members"]) if form == "csv" else row["members"]
+    said = members[0]["attributes"]
+    assert (json.loads(said) if form == "parquet" else said) == {"db": 90}
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
 def test_more_than_one_part_and_one_group_are_one_file(api: Api, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stored(api, 10)
     whole = read(api, "matches", form)
