@@ -220,6 +220,8 @@ def test_the_example_of_sensors_health_is_one_and_its_figures_are_right() -> Non
     assert drift is not None
     assert (drift.errors, round(drift.distance, 6)) == (told["errors"], told["distance"])
     assert drift.p_value == pytest.approx(told["p_value"], rel=1e-5)
+    figures = drift.spread, drift.spread_p_value
+    assert figures == pytest.approx((told["spread"], told["spread_p_value"]), rel=1e-5)
 
 
 def test_a_proposal_is_written_as_agreed() -> None:

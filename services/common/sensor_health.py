@@ -32,6 +32,8 @@ class TemplateDrift(Struct, frozen=True, gc=False):
     distance: Share
     p_value: Share
     levels: list[Count]
+    spread: Annotated[float, Meta(gt=0)] = 1.0
+    spread_p_value: Share = 1.0
 
 
 class SensorHealth(Struct, frozen=True, gc=False):

@@ -52,7 +52,8 @@ class IngestMetrics:
             registry=registry,
         )
         self.drifting_templates = self._gauge(
-            "drifting_templates", "Sensors and streams whose template is off by 0.1 and more, and not by chance."
+            "drifting_templates",
+            "Sensors and streams whose template is off by 0.1 or more, or a quarter too narrow or wide, not by chance.",
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:

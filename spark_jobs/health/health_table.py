@@ -282,7 +282,8 @@ def _drift(template: int, levels: Int64Array) -> TemplateDrift | None:
     if drift is None:
         return None
     figures = _rounded(drift.distance), _rounded(drift.p_value)
-    return TemplateDrift(f"t-{template:016x}", drift.errors, *figures, levels.tolist())
+    spread = _rounded(drift.spread), _rounded(drift.spread_p_value)
+    return TemplateDrift(f"t-{template:016x}", drift.errors, *figures, levels.tolist(), *spread)
 
 
 def _row_of(saved: SensorHealth, part: int) -> npt.NDArray[np.void]:

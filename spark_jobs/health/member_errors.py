@@ -12,7 +12,7 @@ from coincide.arrays.kinds import CodeArray, FloatArray, PositionArray
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.learning.consensus import LEAST_MEMBERS
-from coincide.learning.drift import levels, others_say, part_of
+from coincide.learning.drift import deviations, levels, others_doubt, others_say, part_of
 from spark_jobs.health.health_table import NOBODY, HealthTable
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
@@ -57,7 +57,7 @@ class MemberErrors:
         self._count([row[nth] for nth in told], rows.template[position[told]], error_s[told], uncertainty_s[told])
 
     def _errors(self, members: PositionArray, rows: EventColumns) -> tuple[PositionArray, FloatArray, FloatArray]:
-        """Return the members that the others know well enough: position, error and how uncertain it is."""
+        """Return the members that the others know well enough: position, error, and how wrong the others may be."""
         is_present = members != ABSENT
         template, at_us = rows.template[members], rows.detected_at_us[members]
         codes, which = np.unique(template, return_inverse=True)
@@ -68,9 +68,12 @@ class MemberErrors:
         )
         newest_us = np.where(is_present, at_us, at_us.min()).max(axis=1)
         since_us = (at_us - newest_us[:, None]).astype(np.float64)
-        said = others_say(since_us + mean_us, std_us, rows.sensor[members].astype(np.int64), is_present)
+        of_others = std_us, rows.sensor[members].astype(np.int64), is_present
+        said = others_say(since_us + mean_us, *of_others)
         fit = is_present & (said.std_us <= std_us)  # False where nobody says it
-        return members[fit], (said.at_us - since_us)[fit] / 1e6, said.std_us[fit] / 1e6
+        deviation_us = np.stack([deviations(each) for each in known])[which.reshape(template.shape)] * 1e6
+        doubt_us = others_doubt(deviation_us, *of_others)
+        return members[fit], (said.at_us - since_us)[fit] / 1e6, doubt_us[fit] / 1e6
 
     def _row_to_tell(self, position: int, rows: EventColumns, near_us: int) -> int:
         """Return the row of the table that a detection tells something of.

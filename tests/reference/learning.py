@@ -1,7 +1,7 @@
 """What learning does before it fits anything, in the slowest and most obvious way."""
 
 from collections.abc import Sequence
-from math import erf, exp, pi, sqrt
+from math import erf, erfc, exp, pi, sqrt, tan
 
 
 def clear_errors_s(
@@ -49,6 +49,28 @@ def others_mean(members: Sequence[tuple[float, float, int]], nth: int) -> tuple[
         return None
     total = sum(1 / std**2 for _, std in others)
     return sum(centre / std**2 for centre, std in others) / total, 1 / total
+
+
+def others_wrong(deviations: Sequence[Sequence[float]], std: Sequence[float], nth: int) -> tuple[float, float]:
+    """Return mean and standard deviation of how wrong all members but the nth are, each independent of the others."""
+    others = [other for other in range(len(std)) if other != nth]
+    total = sum(1 / std[other] ** 2 for other in others)
+    mean = variance = 0.0
+    for other in others:
+        values, share = deviations[other], 1 / std[other] ** 2 / total
+        middle = sum(values) / len(values)
+        mean -= share * middle
+        variance += share**2 * sum((value - middle) ** 2 for value in values) / len(values)
+    return mean, sqrt(variance)
+
+
+def spread(counts: Sequence[int]) -> tuple[float, float]:
+    """Return how wide errors are, each taken in the middle of its part, and how probable that is of even levels."""
+    far = [abs((part + 0.5) / len(counts) - 0.5) * 2 for part, count in enumerate(counts) for _ in range(count)]
+    even = [abs((part + 0.5) / len(counts) - 0.5) * 2 for part in range(len(counts))]
+    variance = sum((each - 0.5) ** 2 for each in even) / len(even)
+    mean = sum(far) / len(far)
+    return tan(pi * mean / 2), erfc(abs(mean - 0.5) / sqrt(2 * variance / len(far)))
 
 
 def level(edges_s: Sequence[float], mass: Sequence[float], error_s: float, std_s: float) -> float:

@@ -3,18 +3,19 @@
 Sensors are looked at a slice at a time, for there may be many and the thread that looks stores matches, too.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import get_args
 
-from coincide.learning.drift import CERTAIN, NOTABLE
+from coincide.learning.drift import CERTAIN, has_wrong_spread, is_drift, is_off
 from services.alerting.alerts.alert import Alert
 from services.alerting.alerts.conditions import Name, OfAreas, OfSensors, SystemCondition
 from services.alerting.queries.registered_sensors import RegisteredSensor, RegisteredSensors
 from services.common.instants import in_rfc_3339
-from services.common.sensor_health import HealthFeed, SensorHealth
+from services.common.sensor_health import HealthFeed, SensorHealth, TemplateDrift
 
 DAY_S = 86_400.0
 LOOKED_AT_EVERY_S = 10.0
@@ -23,6 +24,7 @@ LATEST_NEWS_S = 20.0  # fusion tells of a sensor every 10 s at most
 DEAF_AFTER_S = 60.0  # without a batch for so long nobody has listened, for heartbeats make one every few seconds
 LEAST_HEARD = 10  # detections within an hour or so; a rate or share of fewer says little
 LEAST_ERRORS = 100
+ANYHOW = math.inf  # whatever chance does
 USUAL_GAPS = 30  # if detections come at random, a gap is so long once in 10^13
 STEADY_S = 300.0  # it must be heard for so long, or for its longest gap, until it is no longer silent
 TOLD_SINGLY, TOLD_AREAS = 5, 20  # sensors of an area, and areas; those beyond share one alert
@@ -191,22 +193,35 @@ class SensorConditions:
 
     def _drifted(self, sensor: RegisteredSensor, heard: SensorHealth, round_: _Round) -> Iterator[SystemCondition]:
         drift = heard.drift
-        if not self.limits.watches_drift or drift is None or drift.distance < NOTABLE:
+        if not self.limits.watches_drift or drift is None or not is_drift(drift, certain=ANYHOW):
             return
         condition = SystemCondition(
             "template_drift",
             f"The template of {sensor.id} no longer fits",
-            f"Its last {drift.errors} errors on {heard.stream} are {drift.distance:.2f} from the template at worst, "
-            f"where 0 fits and 1 is never right. Is its clock wrong? Else learn its template anew.",
+            _how_wrong(heard.stream, drift),
             heard.last_seen_us,
             "warning",
             area=sensor.area,
             labels={"sensor": sensor.id, "stream": heard.stream},
         )
         # A right template looks wrong by chance once in 1 / CERTAIN looks, and there are many sensors and many looks.
-        is_certain = drift.errors >= LEAST_ERRORS and drift.p_value * round_.sensors < CERTAIN**2
+        is_certain = drift.errors >= LEAST_ERRORS and is_drift(drift, certain=CERTAIN**2 / round_.sensors)
         if is_certain or condition.alert in round_.active:
             yield condition
+
+
+def _how_wrong(stream: str, drift: TemplateDrift) -> str:
+    """Return in what way a template is wrong: where errors lie, how wide they are, or both."""
+    its_errors, told = f"Its last {drift.errors} errors on {stream} are", list[str]()
+    has_moved = is_off(drift, certain=ANYHOW)
+    if has_moved:
+        told.append(f"{its_errors} {drift.distance:.2f} from the template at worst, where 0 fits and 1 is never right.")
+    if has_wrong_spread(drift, certain=ANYHOW):
+        amiss = "more" if drift.spread > 1 else "less"
+        told.append(f"{its_errors} {drift.spread:.2g} times as wide as the template says.")
+        told.append(f"So its matches are told as {amiss} probable than they are.")
+    advice = "Is its clock wrong? Else learn its template anew." if has_moved else "Learn its template anew."
+    return " ".join([*told, advice])
 
 
 def _detections(heard: SensorHealth) -> float:

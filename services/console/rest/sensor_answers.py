@@ -59,6 +59,8 @@ class DriftAnswer(Struct, frozen=True, kw_only=True):
     distance: float
     p_value: float
     levels: list[int]
+    spread: float = 1.0
+    spread_p_value: float = 1.0
 
 
 class HeardAnswer(Struct, frozen=True, kw_only=True):

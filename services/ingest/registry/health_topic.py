@@ -54,5 +54,5 @@ class HealthView:
         self._metrics.template_drift.clear()
         for distance, area in worst:
             self._metrics.template_drift.labels(area).set(distance)
-        certain = sum(is_drift(each.distance, each.p_value) for some in drifts.values() for each in some)
+        certain = sum(is_drift(each) for some in drifts.values() for each in some)
         self._metrics.drifting_templates.set(certain)

@@ -50,6 +50,8 @@ class DriftBody(BaseModel):
     distance: float = Field(description="greatest distance of the P-P plot from its diagonal: 0 if the template fits")
     p_value: float = Field(description="probability of so great a distance if the template is right")
     levels: list[int] = Field(description="errors in each twentieth of their template's probability, lowest first")
+    spread: float = Field(description="how many times as wide as the template says the errors are: 1 if it fits")
+    spread_p_value: float = Field(description="probability of a spread so far from 1 if the template is right")
 
 
 class HealthBody(BaseModel):
@@ -167,7 +169,7 @@ class SensorListing:
         return (
             (silent_for_s is None or self.now_us - heard.last_seen_us >= silent_for_s * 1e6)
             and (late_over is None or heard.late_share > late_over)
-            and drifts in {None, drift is not None and is_drift(drift.distance, drift.p_value)}
+            and drifts in {None, drift is not None and is_drift(drift)}
         )
 
     def document(self, filters: SensorFilters, templates: Iterable[NamedTemplate]) -> Iterator[str]:

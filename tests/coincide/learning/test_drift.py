@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 
 from coincide import Histogram
 from coincide.arrays.kinds import FloatArray
-from coincide.learning.drift import PARTS, Drift, drift_of, levels, others_say, part_of
+from coincide.learning.drift import (
+    NODES,
+    PARTS,
+    Drift,
+    deviations,
+    drift_of,
+    has_wrong_spread,
+    is_off,
+    levels,
+    others_doubt,
+    others_say,
+    part_of,
+)
 from tests.reference import learning as slow
 
 TIME = st.floats(-1e6, 1e6)
@@ -69,9 +81,11 @@ def simulated_levels(true: list[Histogram], used: list[Histogram], matches: int)
     error_s = np.stack([each.quantile(rng.uniform(size=matches)) for each in true], axis=1)
     mean_s, std_s = (np.array([getattr(each, name) for each in used]) for name in ("mean_s", "std_s"))
     centre_us, sensor = (mean_s - error_s) * 1e6, np.tile(np.arange(len(true)), (matches, 1))
-    said = others_say(centre_us, np.tile(std_s * 1e6, (matches, 1)), sensor, np.ones_like(sensor, np.bool_))
-    found = levels(used, sensor.ravel(), (said.at_us / 1e6 + error_s).ravel(), said.std_us.ravel() / 1e6)
-    return found.reshape(sensor.shape)
+    of_others = np.tile(std_s * 1e6, (matches, 1)), sensor, np.ones_like(sensor, np.bool_)
+    said = others_say(centre_us, *of_others)
+    deviation_us = np.tile(np.stack([deviations(each) for each in used]) * 1e6, (matches, 1, 1))
+    doubt_s = others_doubt(deviation_us, *of_others).reshape(-1, NODES) / 1e6
+    return levels(used, sensor.ravel(), (said.at_us / 1e6 + error_s).ravel(), doubt_s).reshape(sensor.shape)
 
 
 RIGHT = [
@@ -97,3 +111,86 @@ def test_the_sensor_whose_clock_went_wrong_drifts_most() -> None:
     found = drifts([*RIGHT[:3], Histogram.uniform(-2.2, -0.2)], RIGHT)
     assert found[3].is_certain
     assert found[3].distance == max(each.distance for each in found)
+
+
+def scaled(template: Histogram, factor: float) -> Histogram:
+    """The template, so many times as wide about its mean."""
+    return Histogram(template.mean_s + (template.edges_s - template.mean_s) * factor, template.mass)
+
+
+NORMAL = Histogram.normal(0.5, 64)
+
+
+@pytest.mark.parametrize(("factor", "is_told"), [(0.67, True), (0.9, False), (1.0, False), (1.1, False), (1.5, True)])
+def test_a_spread_that_is_wrong_is_told(factor: float, is_told: bool) -> None:
+    found = drifts([scaled(NORMAL, factor)] * 3, [NORMAL] * 3)
+    assert [each.is_certain for each in found] == [is_told] * 3
+    assert [each.spread for each in found] == pytest.approx([factor] * 3, rel=0.15)
+    assert all(each.distance < 0.14 for each in found)
+
+
+def test_of_several_the_one_whose_spread_is_wrong_is_told() -> None:
+    found = drifts([NORMAL, NORMAL, scaled(NORMAL, 1.5)], [NORMAL] * 3)
+    assert [each.is_certain for each in found] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        Histogram([-10, -1, 1, 10], [0.05, 0.9, 0.05]),
+        Histogram([-2, -1.9, 1.9, 2], [0.5, 0, 0.5]),
+        Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)]),
+        Histogram.uniform(-3, 3),
+        Histogram.normal(0.5, 8),
+    ],
+)
+def test_a_right_template_with_any_tails_has_its_own_spread(template: Histogram) -> None:
+    """Heavy tails of the others are no narrow errors: the level allows for the shape of what they do not know."""
+    columns = part_of(simulated_levels([template] * 3, [template] * 3, 20_000)).T
+    found = [drift_of(np.bincount(column, minlength=PARTS)) for column in columns]
+    assert [each.spread for each in found if each] == pytest.approx([1.0] * 3, abs=0.08)
+
+
+@given(st.lists(st.integers(0, 40), min_size=PARTS, max_size=PARTS).filter(any))
+def test_the_spread_is_that_of_the_mean_distance_from_the_middle(counts: list[int]) -> None:
+    drift = drift_of(counts)
+    assert drift is not None
+    expected = slow.spread(counts)
+    assert (drift.spread, drift.spread_p_value) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@given(st.integers(1, 5), st.data())
+def test_the_others_are_as_wrong_as_the_slow_twin_says(matches: int, data: st.DataObject) -> None:
+    """Mean and spread of what is put together are those of the weighted sum, whatever the order of the values."""
+    members = data.draw(st.integers(3, 5))
+    drawn = [[data.draw(templates()) for _ in range(members)] for _ in range(matches)]
+    deviation = np.array([[deviations(each) for each in match] for match in drawn])
+    std = np.array([[max(each.std_s, 1.0) for each in match] for match in drawn])
+    sensor = np.tile(np.arange(members), (matches, 1))
+    wrong = others_doubt(deviation, std, sensor, np.ones_like(sensor, np.bool_))
+    for match in range(matches):
+        for nth in range(members):
+            mean, std_of_sum = slow.others_wrong(deviation[match].tolist(), std[match].tolist(), nth)
+            assert wrong[match, nth].mean() == pytest.approx(mean, abs=1e-9)
+            assert wrong[match, nth].std() == pytest.approx(std_of_sum, rel=0.35)
+
+
+def told(levels_of: FloatArray, errors: int, sensors: int) -> tuple[float, float]:
+    """Return which share of sensors is told by distance and by spread, each after so many errors drawn from these."""
+    share = np.bincount(part_of(levels_of), minlength=PARTS) / len(levels_of)
+    counted = np.random.default_rng(5).multinomial(errors, share, size=sensors)
+    found = [drift for counts in counted if (drift := drift_of(counts))]
+    return tuple(sum(map(judge, found)) / sensors for judge in (is_off, has_wrong_spread))  # type: ignore[return-value]
+
+
+def test_right_templates_are_told_by_their_spread_as_seldom_as_by_their_distance() -> None:
+    by_distance, by_spread = told(np.linspace(0, 1, 20_000, endpoint=False), 150, 20_000)
+    assert by_spread <= max(by_distance, 1e-4)
+
+
+@pytest.mark.parametrize(("factor", "errors"), [(1.5, 120), (0.67, 150)])
+def test_a_wrong_spread_is_told_after_as_many_errors_as_the_docs_say(factor: float, errors: int) -> None:
+    found = simulated_levels([scaled(NORMAL, factor)] * 3, [NORMAL] * 3, 20_000)[:, 0]
+    by_distance, by_spread = told(found, errors, 1_000)
+    assert by_spread > 0.7
+    assert by_distance < 0.3

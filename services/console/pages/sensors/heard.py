@@ -8,13 +8,15 @@ from collections.abc import Iterable
 import msgspec
 from nicegui import ui
 
+from coincide.learning.drift import has_wrong_spread, is_off
 from services.console.drawing.template_picture import draw_fit
 from services.console.pages.shell import Words, figure
 from services.console.pages.time_words import TimeWords, duration, probability, rate
 from services.console.rest.answers import SensorAnswer
-from services.console.rest.sensor_answers import HeardAnswer
+from services.console.rest.sensor_answers import DriftAnswer, HeardAnswer
 
 SILENT_AFTER_S = 3600.0
+CERTAIN = 1e-4  # there are many sensors on a page
 _NO_NUMBER = "not known"
 
 
@@ -87,14 +89,20 @@ def _fit_of(heard: HeardAnswer) -> str:
     drift = heard.drift
     if drift is None or drift.errors < 20:
         return "not known"
-    if drift.distance < 0.1 or drift.p_value > 1e-4:
-        return "yes"
-    return f"no: off by {drift.distance:.2g}"
+    wrong = [f"off by {drift.distance:.2g}"] if is_off(drift, certain=CERTAIN) else []
+    if has_wrong_spread(drift, certain=CERTAIN):
+        wrong.append(f"errors are {drift.spread:.2g} times as wide as it says")
+    return f"no: {', '.join(wrong)}" if wrong else "yes"
 
 
 def _exact_fit(heard: HeardAnswer) -> str:
     drift = heard.drift
-    return _NO_NUMBER if drift is None else f"distance {drift.distance:g}, p-value {drift.p_value:g}"
+    return _NO_NUMBER if drift is None else _figures(drift)
+
+
+def _figures(drift: DriftAnswer) -> str:
+    off = f"distance {drift.distance:g}, p-value {drift.p_value:g}"
+    return f"{off}; spread {drift.spread:g}, p-value {drift.spread_p_value:g}"
 
 
 def _fill(cell: ui.element, numbers: list[tuple[str, str]]) -> None:

@@ -306,8 +306,14 @@ def test_a_sensor_whose_reports_come_too_late_rings_until_few_do(database: Datab
     assert sensors.states == {"a": "resolved"}  # three reports say little
 
 
-def drift(distance: float, p_value: float, errors: int = 200) -> TemplateDrift:
-    return TemplateDrift("t-0123456789abcdef", errors, distance, p_value, [errors])
+def drift(
+    distance: float, p_value: float, errors: int = 200, spread: float = 1.0, spread_p_value: float = 1.0
+) -> TemplateDrift:
+    return TemplateDrift("t-0123456789abcdef", errors, distance, p_value, [errors], spread, spread_p_value)
+
+
+def wide(spread: float, p_value: float, errors: int = 200) -> TemplateDrift:
+    return drift(0.05, 0.5, errors, spread, p_value)
 
 
 @pytest.mark.parametrize(
@@ -327,6 +333,32 @@ def test_a_template_that_no_longer_fits_rings(database: Database, shown: Templat
     if rings:
         assert "200 errors on p are 0.50 from the template" in database.alerts()[0]["text"]
         sensors.seen("a", drift=drift(0.08, 1e-3))
+        sensors.wait(20)
+        assert sensors.states == {"a": "resolved"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (wide(1.5, 1e-9), "are 1.5 times as wide as the template says. So its matches are told as more probable"),
+        (wide(0.67, 1e-9), "are 0.67 times as wide as the template says. So its matches are told as less probable"),
+        (wide(1.2, 1e-14), None),  # certain, but it matters to nobody
+        (wide(0.85, 1e-14), None),
+        (wide(1.5, 1e-7), None),  # by chance with so many looks
+        (wide(1.5, 1e-14, errors=50), None),
+        (drift(0.5, 1e-14, spread=2.0, spread_p_value=1e-14), "0.50 from the template at worst"),
+    ],
+)
+def test_errors_wider_or_narrower_than_a_template_ring(
+    database: Database, shown: TemplateDrift, words: str | None
+) -> None:
+    sensors = Sensors(database, "a", "b")
+    sensors.seen("a", drift=shown)
+    sensors.wait(20)
+    assert sensors.states == ({} if words is None else {"a": "firing"})
+    if words is not None:
+        assert words in database.alerts()[0]["text"]
+        sensors.seen("a", drift=wide(1.2, 1e-3))
         sensors.wait(20)
         assert sensors.states == {"a": "resolved"}
 
