@@ -39,7 +39,7 @@ def test_1987_and_now_are_seen_within_a_minute(open_url: OpenPage, system: Syste
     system.supervision.start_process(HARBOUR)
     try:
         page = open_url(f"{url}/")
-        expect(page.locator(".moment", has_text="harbour")).to_contain_text("saw the same thing")
+        expect(page.locator(".moment", has_text="harbour")).to_contain_text("may have happened together")
         shoot(page, "demo-now")
         page.locator(".moment", has_text="sn1987a").get_by_role("link", name="Show 1987-02-23").click()
         until_chart(page, "scene.matches.size > 900")

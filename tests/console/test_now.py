@@ -41,13 +41,15 @@ def bang(line: Line) -> int:
 
 def test_a_newcomer_is_led_to_what_happened_in_1987(open_page: OpenPage, line: Line) -> None:
     page = open_page()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Now")
     story = page.locator(".moment", has_text="sn1987a")
-    expect(story).to_contain_text("baksan, imb and kamiokande-ii saw the same thing on 1987-02-23")
+    expect(story).to_contain_text("What baksan, imb and kamiokande-ii saw may have happened together on 1987-02-23")
     expect(story.locator(".moment-words")).to_have_attribute(
         "title", re.compile(r"^1987-02-23 .*, probability 0\.\d+$")
     )
     story.get_by_role("link").click()
     page.wait_for_url(re.compile(r"from=1987-02-23T07"))
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"^1987-02-23 08:3\d:\d\d to 08:3\d:\d\d$"))
     until_chart(page, "scene.matches.size > 900")
     there = painted(page)
     detections = sum(len(body.splitlines()) for body in posts().values())
@@ -72,7 +74,9 @@ def test_what_happens_is_drawn_as_it_happens(open_page: OpenPage, line: Line) ->
     assert after["follows"]
     assert {"harbour", "bang", "mic-1", "mic-2", "mic-3"} <= set(after["rows"])
     assert after["episodes"] >= 1
-    expect(page.locator(".moment", has_text="harbour")).to_contain_text("mic-1 and mic-3 saw the same thing")
+    expect(page.locator(".moment", has_text="harbour")).to_contain_text(
+        "What mic-1 and mic-3 saw may have happened together"
+    )
     shoot(page, "now-live")
 
 
@@ -252,6 +256,34 @@ def test_filters_narrow_the_lanes_and_places_order_them(open_page: OpenPage) -> 
     page.get_by_label("Area").select_option("sn1987a")
     until(lambda: lanes(page) == ["baksan", "imb", "kamiokande-ii"])
     page.wait_for_url(re.compile("area=sn1987a"))
+
+
+def test_many_areas_leave_the_timeline_in_the_first_screen_and_the_way_to_1987(open_page: OpenPage, line: Line) -> None:
+    area = {"streams": {"noise": {"uniform": [-1, 0]}}}
+    names = [f"yard-{nth}-{side}" for nth in range(8) for side in "ab"]
+    for name in names:
+        body = {**area, "area": name.rpartition("-")[0]}
+        line.call("PUT", "ingest", f"/v1/sensors/{name}", json=body).raise_for_status()
+    try:
+        at_us = now_us() - 500_000
+        for name in names:
+            report(line, name, at_us)
+        until(lambda: len({each["area"] for each in line.items("episodes")}) > 8)
+        page = open_page()
+        fold = page.get_by_text(re.compile(r"^\d+ more areas, back to 1987-02-23$"))
+        expect(fold).to_be_visible()
+        canvas = page.locator(".timeline canvas")
+        box = canvas.bounding_box()
+        assert box is not None
+        assert box["y"] < 430  # of 860
+        shoot(page, "now-many-areas")
+        fold.click()
+        expect(page.locator(".moment", has_text="yard-3")).to_be_visible()
+        shoot(page, "now-many-areas-open")
+        page.locator(".moment", has_text="sn1987a").get_by_role("link", name="Show 1987-02-23").click()
+        page.wait_for_url(re.compile(r"from=1987-02-23T07"))
+    finally:
+        line.registry.apply(dict.fromkeys(names))
 
 
 def test_nothing_of_a_sensor_is_read_as_markup(open_page: OpenPage, line: Line) -> None:

@@ -279,7 +279,11 @@ def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_
     expect(card).to_contain_text("These would come")
     slider.fill("0.4")
     expect(card).to_contain_text("These would go")
+    for step in range(41, 51):
+        slider.fill(f"{step / 100}")
     slider.fill("0.1")
+    expect(card).to_contain_text("These would come")
+    until(lambda: [each["request"]["keeps_matches"] for each in line.items("history-runs")] == [False])
     shoot(page, "queries-slider")
     card.get_by_label("Why (for the audit trail)").fill("to see more pairs")
     card.get_by_role("button", name="Apply this threshold").click()

@@ -193,8 +193,11 @@ def test_what_is_heard_of_a_sensor_is_said(open_page: OpenPage, line: Line) -> N
     now_us = time.time_ns() // 1000
     drift = TemplateDrift(f"t-{0:016x}", errors=100, distance=0.31, p_value=1e-9, levels=[20, *[2] * 10, *[5] * 8, 20])
     health = SensorHealth("mic-2", "noise", 0, now_us, 2.0, 0.25, drift)
-    told = HealthRecord("harbour", 0, now_us, [health])
+    untold = SensorHealth("mic-1", "noise", 0, now_us, 2.0, 0.25, None)
+    told = HealthRecord("harbour", 0, now_us, [health, untold])
     line.registry.health.take(told.key, told.to_record())
+    page = open_page("/sensors?sensor=mic-1")  # which may have been in many matches
+    expect(page.get_by_label("Stream noise")).to_contain_text("not known yet: no match has told")
     page = open_page("/sensors?sensor=mic-2")
     expect(page.get_by_label("Stream noise")).to_contain_text("Heard of")
     expect(page.get_by_label("Stream noise")).to_contain_text("25 % of its detections came too late")

@@ -45,7 +45,7 @@ class View(NamedTuple):
 
 
 VIEWS = {
-    "now": View("/?span=90&area=harbour", "saw the same thing"),
+    "now": View("/?span=90&area=harbour", "may have happened together"),
     "1987": View(f"/?{urlencode(YEAR_1987)}", "sn1987a"),
     "evidence": View("/", "How probable"),  # of a bang, as `address_of` says
     "queries": View("/queries", "neutrino + neutrino"),

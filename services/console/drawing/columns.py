@@ -45,7 +45,7 @@ def drawn_episode(episode: EpisodeAnswer) -> dict[str, Any] | None:
         "start": episode.start_us,
         "end": episode.end_us,
         "count": episode.count or 0,
-        "unit": "readings" if episode.best_probability is None else "matches",
+        "unit": "readings" if episode.is_of_readings else "matches",
         "probability": episode.best_probability,
         "open": bool(episode.open),
     }

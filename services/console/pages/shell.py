@@ -183,12 +183,25 @@ def empty_state(title: str) -> Iterator[None]:
         yield
 
 
-def page_head(title: str) -> ui.element:
-    """Show the page's heading; tools may be put beside it."""
-    head = ui.element("div").classes("row spread page-head")
-    with head, ui.element("h1"):
-        ui.label(title)
-    return head
+class PageHead(ui.element):
+    """The page's heading, which may change; tools may be put beside it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__("div")
+        self.classes("row spread page-head")
+        with self:
+            self._title = Words("h1", title)
+
+    def say(self, title: str) -> None:
+        """Have it say something else, and the browser's tab too."""
+        if title != self._title.text:
+            self._title.set_text(title)
+            ui.page_title(f"{title} - Coincide")
+
+
+def page_head(title: str) -> PageHead:
+    """Show the page's heading."""
+    return PageHead(title)
 
 
 def choice(label: str, options: Mapping[str, str], chosen: str, on_change: Callable[[str], Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Self
 from urllib.parse import urlencode
 
 from services.common.instants import LAST_US, in_rfc_3339, rfc_3339_us, system_clock_us
+from services.console.pages.time_words import TimeWords
 
 MINUTE_US = 60_000_000
 SPAN_US = 2 * MINUTE_US
@@ -60,6 +61,13 @@ class ShownRange:
     def moved(self, from_us: int, to_us: int) -> Self:
         """Return the range that shows other times."""
         return replace(self, from_us=from_us, to_us=max(to_us, from_us + 1))
+
+    def title(self, times: TimeWords) -> str:
+        """Say which times these are: Now, or a day and times of it."""
+        if self.follows:
+            return "Now"
+        begin, end = times.instant(self.from_us), times.instant(self.to_us)
+        return f"{begin} to {end.removeprefix(f'{times.day(self.from_us)} ')}"
 
     def address(self, path: str = "/") -> str:
         """Return the address that leads here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 Item = TypeVar("Item")
 
@@ -105,6 +105,13 @@ class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     open: bool | None = None
     final: bool | None = None
     members: list[MemberAnswer] | None = None
+    group: dict[str, Any] = field(default_factory=dict)
+    value: Any = UNSET
+
+    @property
+    def is_of_readings(self) -> bool:
+        """Whether it is a spell, or of a window over readings: only these have a value."""
+        return self.value is not UNSET
 
     @property
     def lasted_s(self) -> float:
@@ -114,7 +121,7 @@ class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     @property
     def counted(self) -> str:
         """What it is made of, in words: 1 match, 12 matches, 40 readings."""
-        if self.best_probability is None:
+        if self.is_of_readings:
             return "1 reading" if self.count == 1 else f"{self.count} readings"
         return "1 match" if self.count == 1 else f"{self.count} matches"
 

@@ -60,7 +60,7 @@ class HealthBody(BaseModel):
     last_seen_us: int = Field(description="when ingest received the newest detection")
     rate_hz: float | None = Field(description="detections a second until then; older ones count less")
     late_share: float = Field(description="share of detections that came too late to be joined")
-    drift: DriftBody | None = Field(description="null if it was in no match of three and more members")
+    drift: DriftBody | None = Field(description="null until a match of three and more members has told an error of it")
 
 
 class SensorBody(BaseModel):

@@ -1,5 +1,5 @@
 // What lies under the pointer, and how it is said in words. Words only: they are written as text, never as markup.
-import { alertPoint, episodeBox, links } from "./paint.js";
+import { alertPoint, counted, episodeBox, links } from "./paint.js";
 import { duration, percent } from "./times.js";
 
 const NEAR = 7;
@@ -92,9 +92,11 @@ export function words(scene, times, { kind, thing }) {
     return [`${thing.query}: ${percent(thing.probability)}`, `${sensors} happened together`, ...when];
   }
   if (kind === "episode") {
-    const best = thing.probability === null ? [] : [`the most probable of its ${thing.unit} has ${percent(thing.probability)}`];
+    const isLasting = thing.unit === "readings";
+    const most = isLasting ? "it lasted long enough with" : "the most probable of its matches has";
+    const best = thing.probability === null ? [] : [`${most} ${percent(thing.probability)}`];
     const state = thing.open ? "it may still go on" : "it is over";
-    return [`${thing.query}: one episode`, `${thing.count} ${thing.count === 1 ? thing.unit.replace(/e?s$/, "") : thing.unit} within ${duration(thing.end - thing.start)}, from ${times.exact(thing.start)}; ${state}`, ...best];
+    return [`${thing.query}: ${isLasting ? "it lasted" : "one episode"}`, `${counted(thing)} within ${duration(thing.end - thing.start)}, from ${times.exact(thing.start)}; ${state}`, ...best];
   }
   return [thing.title, `${thing.severity}, ${thing.state}, since ${times.exact(thing.at)}`];
 }

@@ -200,6 +200,10 @@ function traceMatch(path, scene, match, x, area) {
   }
 }
 
+export function counted(episode) {
+  return episode.count === 1 ? `1 ${episode.unit.replace(/e?s$/, "")}` : `${episode.count} ${episode.unit}`;
+}
+
 export function episodeBox(scene, episode, x, top) {
   const row = scene.rowOf.get(`episodes\n${episode.area}\n${episode.query}`);
   if (!row) return null;
@@ -235,7 +239,7 @@ function paintEpisodes(context, scene, area, x, colours, chosen) {
       const strong = (episode.probability ?? 0) > 0.3;
       context.fillStyle = strong === colours.isDark ? "#10151c" : strong ? "#ffffff" : colours.text;
       const left = Math.max(box.x, 0) + 6;
-      context.fillText(episode.count === 1 ? "1 match" : `${episode.count} ${episode.unit}`, left, box.y + box.tall / 2 + 0.5, box.wide - 10);
+      context.fillText(counted(episode), left, box.y + box.tall / 2 + 0.5, box.wide - 10);
     }
   }
 }

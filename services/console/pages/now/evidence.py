@@ -244,7 +244,8 @@ class Evidence:
                 doubt = duration(episode.uncertainty_s)
                 Words("p", f"When it was is uncertain by {doubt}: so much longer are its times than it lasted.")
             if episode.best_probability is not None:
-                said = Words("p", f"The most probable match has {probability(episode.best_probability)}.")
+                of = "It lasted long enough with" if episode.is_of_readings else "The most probable match has"
+                said = Words("p", f"{of} {probability(episode.best_probability)}.")
                 said.props["title"] = repr(episode.best_probability)
             if page.items:
                 Words("h3", "Its matches" if page.next_cursor is None else f"Its newest {len(page.items)} matches")

@@ -17,6 +17,7 @@ class Moment:
     """The last time that something happened in an area: an episode, or a match where nothing is coalesced.
 
     From the first to the last report of it, or of its time, for a picture of it; `lasted_us` is how long it was itself.
+    What `counts` readings has lasted at `who`, and may go on.
     """
 
     area: str
@@ -25,8 +26,11 @@ class Moment:
     to_us: int
     lasted_us: int
     count: int
-    sensors: tuple[str, ...]
+    who: tuple[str, ...]
     best_probability: float | None
+    counts: str = "1 match"
+    is_of_readings: bool = False
+    is_open: bool = False
 
     def is_old(self, now_us: int) -> bool:
         """Whether it is worth a jump, because nobody sees it in the present."""
@@ -38,18 +42,34 @@ class Moment:
 
     def sentence(self, times: TimeWords, now_us: int) -> str:
         """Say what happened and when."""
+        return self._lasting(times, now_us) if self.is_of_readings else self._together(times, now_us)
+
+    def _together(self, times: TimeWords, now_us: int) -> str:
         when = (
             f"on {times.day(self.from_us)} at {times.clock(self.from_us)}"
             if self.is_old(now_us)
             else f"{_ago(now_us - self.to_us)} ago"
         )
-        sure = "" if self.best_probability is None else f" Probability: {probability(self.best_probability)}."
-        many = ""
+        many, sure = "", self._sure("Probability")
         if self.count > 1:
-            length = duration(self.lasted_us / 1e6)
-            many = f": {self.count} matches within {length}, which are one episode"
-            sure = sure.replace("Probability", "The most probable")
-        return f"{_listed(self.sensors)} saw the same thing {when}{many}.{sure}"
+            many = f": {self.counts} within {self._length}, which are one episode"
+            sure = self._sure("The most probable")
+        return f"What {_listed(self.who)} saw may have happened together {when}{many}.{sure}"
+
+    def _lasting(self, times: TimeWords, now_us: int) -> str:
+        began = times.instant(self.from_us) if self.is_old(now_us) else f"{_ago(now_us - self.from_us)} ago"
+        ended = f"from {began} on" if self.is_old(now_us) else f"until {_ago(now_us - self.to_us)} ago"
+        where = f"at {_listed(self.who)}" if self.who else f"in {self.area}"
+        lasted = f"lasts {where} since {began}" if self.is_open else f"lasted {self._length} {where} {ended}"
+        sure = self._sure("Probability that it lasted long enough")
+        return f"What {self.query} asks for {lasted}: {self.counts}.{sure}"
+
+    @property
+    def _length(self) -> str:
+        return duration(self.lasted_us / 1e6)
+
+    def _sure(self, of: str) -> str:
+        return "" if self.best_probability is None else f" {of}: {probability(self.best_probability)}."
 
     def exact(self, times: TimeWords) -> str:
         """Return its times and its probability as they are."""
@@ -76,11 +96,22 @@ def last_moments(episodes: Iterable[EpisodeAnswer], matches: Iterable[MatchAnswe
 def _of_episode(episode: EpisodeAnswer) -> Moment | None:
     if episode.retracted or episode.start_us is None or episode.end_us is None:
         return None
-    sensors = tuple(sorted({member.sensor for member in episode.members or []}))
-    seen_us = [member.detected_at_us for member in episode.members or []]
-    spans = min(episode.start_us, *seen_us), max(episode.end_us, *seen_us)
-    lasted_us = round(episode.lasted_s * 1e6)
-    return Moment(episode.area, episode.query, *spans, lasted_us, episode.count or 0, sensors, episode.best_probability)
+    members = episode.members or []
+    seen_us = [member.detected_at_us for member in members]
+    who = {member.sensor for member in members} or {str(value) for value in episode.group.values()}
+    return Moment(
+        episode.area,
+        episode.query,
+        min([episode.start_us, *seen_us]),
+        max([episode.end_us, *seen_us]),
+        round(episode.lasted_s * 1e6),
+        episode.count or 0,
+        tuple(sorted(who)),
+        episode.best_probability,
+        episode.counted,
+        episode.is_of_readings,
+        bool(episode.open),
+    )
 
 
 def _of_match(match: MatchAnswer) -> Moment:

@@ -58,7 +58,8 @@ class NowView:
     async def draw(self) -> None:
         """Build the page; what is drawn comes once the browser is connected."""
         areas = sorted({each.area for each in self.sensors})
-        page_head("Now")
+        self.head = page_head("Now")
+        self.say_times()
         self.story = Story(self)
         self.tools = NowTools(self, areas)
         with ui.element("div").classes("now"):
@@ -171,10 +172,15 @@ class NowView:
             with self.steps:
                 show_first_steps(self.viewer, self.sensors)
 
+    def say_times(self) -> None:
+        """Have the heading say which times are shown."""
+        self.head.say(self.shown.title(self.viewer.times))
+
     async def on_range(self, told: dict[str, Any]) -> None:
         """Take over the times that a person moved to."""
         self.shown = self.shown.moved(int(told["from"]), int(told["to"]))
         self.newest.refresh()
+        self.say_times()
         self.put_address()
         reaches = self.shown.from_us, self.shown.to_us
         if not self.kept.covers(*reaches) or self.kept.is_part:
@@ -186,6 +192,7 @@ class NowView:
         if follows:
             self.timeline.follow(True)
         self.tools.say_follow(self.shown.follows)
+        self.say_times()
         self.story.refresh()
         self.newest.refresh()
         self.put_address()

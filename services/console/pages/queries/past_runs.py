@@ -6,11 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from services.console.pages.number_words import counted
 from services.console.rest.run_answers import RunAnswer
-from services.console.rest.services import Rest, RestError, path_of
+from services.console.rest.services import Change, Rest, RestError, path_of
 
 RUNS = "/v1/history-runs"
 LOOK_EVERY_S, GIVE_UP_S = 0.4, 300.0
@@ -27,29 +28,44 @@ class Example(NamedTuple):
 
 
 class PastRuns:
-    """Asks for runs over REST; each method raises `RestError`."""
+    """Asks for runs over REST; each method raises `RestError`. It removes those that it began and nobody looks at."""
 
-    def __init__(self, rest: Rest) -> None:
-        self._rest = rest
+    def __init__(self, rest: Rest, *, may_remove: bool) -> None:
+        self._rest, self._may_remove = rest, may_remove
+        self._counting: str | None = None  # the what-if that it began last
 
     async def what_if(self, query: str, asked: Mapping[str, Any], say: Callable[[str], object]) -> RunAnswer:
-        """Return a run of a query that counts only, when it is over; `say` hears how far it is."""
-        return await self._over(await self._rest.post(RunAnswer, "alerting", what_if_path(query), asked), say)
+        """Return a run that counts only, when it is over; `say` hears how far it is. It replaces the one before."""
+        run = await self._rest.post(RunAnswer, "alerting", what_if_path(query), asked)
+        before, is_known = self._counting, run.is_over and run.run != self._counting
+        self._counting = None if is_known else run.run
+        if before is not None and before != run.run:
+            await self._remove(before)
+        return await self._over(run, say)
 
-    async def _over(self, run: RunAnswer, say: Callable[[str], object]) -> RunAnswer:
-        """Return a run when it is over, or when it has taken minutes."""
+    async def _over(
+        self, run: RunAnswer, say: Callable[[str], object], is_wanted: Callable[[], bool] = lambda: True
+    ) -> RunAnswer:
+        """Return a run when it is over, when nobody wants it any more, or when it has taken minutes."""
         ends_s = time.monotonic() + GIVE_UP_S
-        while not run.is_over and time.monotonic() < ends_s:
+        while not run.is_over and is_wanted() and time.monotonic() < ends_s:
             say(f"It waits for {_before(run)}." if run.state == "queued" else f"{run.progress:.0%} is done.")
             await asyncio.sleep(LOOK_EVERY_S)
             run = await self._rest.get(RunAnswer, "alerting", path_of("v1", "history-runs", run.run))
         return run
 
-    async def examples(self, asked: Mapping[str, Any]) -> list[Example]:
-        """Return the matches of a run; none where there are too many for one answer."""
-        run = await self._over(await self._rest.post(RunAnswer, "alerting", RUNS, asked), lambda _: None)
-        if run.state != "done":
-            return []
+    async def examples(self, asked: Mapping[str, Any], is_wanted: Callable[[], bool]) -> list[Example]:
+        """Return the matches of a run; none where there are too many for one answer, or nobody wants them any more."""
+        run = await self._rest.post(RunAnswer, "alerting", RUNS, asked)
+        is_known = run.is_over  # it was there already
+        try:
+            run = await self._over(run, lambda _: None, is_wanted)
+            return await self._matches(run) if run.state == "done" else []
+        finally:
+            if not is_known:
+                await self._remove(run.run)
+
+    async def _matches(self, run: RunAnswer) -> list[Example]:
         try:
             lines = await self._rest.text("alerting", path_of("v1", "history-runs", run.run, "matches"))
         except RestError as error:
@@ -57,6 +73,20 @@ class PastRuns:
                 raise
             return []
         return [_example(line) for line in lines.splitlines() if line]
+
+    async def _remove(self, run: str) -> None:
+        """Remove a run, or cancel it; one that cannot be removed stays in the list of runs.
+
+        One at work is there until it has ended, and who asks for the same until then gets the one that is cancelled.
+        """
+        if not self._may_remove:
+            return
+        path, ends_s = path_of("v1", "history-runs", run), time.monotonic() + GIVE_UP_S
+        with suppress(RestError):  # it is gone
+            await self._rest.make(Change("DELETE", "alerting", path))
+            while time.monotonic() < ends_s:
+                await self._rest.get(RunAnswer, "alerting", path)
+                await asyncio.sleep(LOOK_EVERY_S)
 
 
 def what_if_path(query: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -49,7 +50,10 @@ class ThresholdSlider:
         self._range, self._why = "day", ""
         self._other = {"from": "", "to": ""}
         self._run: RunAnswer | None = None
-        self._runs = PastRuns(viewer.rest)
+        self._runs = PastRuns(viewer.rest, may_remove=viewer.may("queries"))
+        self._looks = 0
+        self._comparing = asyncio.Lock()
+        self._at_present: list[Example] | None = None
         self._times_last: Mapping[str, int | str] = {}
         self._span_us = SPANS_US["day"]
         self._present = threshold_of(query.query) or 0.5
@@ -95,14 +99,19 @@ class ThresholdSlider:
     async def look(self) -> None:
         """Have a run done over the range, and show what it says."""
         self._box.clear()
+        self._looks += 1
+        look = self._looks
         try:
             self._times_last = await self._asked_times()
             run = await self._runs.what_if(self._query.id, self._asked(self._times_last), self._said.set_text)
-            self._span_us = run.request.to_us - run.request.from_us
         except RestError as error:
-            self._said.set_text(f"{error}. {RUN_IS_OFF}" if error.status == 503 else str(error))
+            if look == self._looks:  # else the next look has replaced its run
+                self._said.set_text(f"{error}. {RUN_IS_OFF}" if error.status == 503 else str(error))
             return
-        self._run = run
+        if look != self._looks:
+            return
+        self._run, self._at_present = run, None
+        self._span_us = run.request.to_us - run.request.from_us
         if run.state != "done":
             self._said.set_text(run.error or f"The run was {run.state}.")
             return
@@ -182,21 +191,34 @@ class ThresholdSlider:
             return
         chosen = self._chosen
         try:
-            now, then = await self._examples_at(self._present), await self._examples_at(chosen)
+            async with self._comparing:  # a step that is replaced while it waits has no run done at all
+                now, then = await self._compared(chosen)
         except RestError:
             return  # the curve stays; the next look says what is wrong
-        if chosen == self._chosen and not self._listed.is_deleted:
+        if self._is_wanted(chosen):
             come, go = changes(now, then, chosen)
             self._listed.clear()
             with self._listed:
                 self._list("These would come", come)
                 self._list("These would go", go)
 
-    async def _examples_at(self, threshold: float) -> list[Example]:
+    def _is_wanted(self, chosen: float) -> bool:
+        """Whether somebody still looks at what this threshold gives."""
+        return chosen == self._chosen and not self._listed.is_deleted
+
+    async def _compared(self, chosen: float) -> tuple[list[Example], list[Example]]:
+        """Return the matches of the present threshold and of another one, as far as they are still wanted."""
+        if not self._is_wanted(chosen):
+            return [], []
+        if self._at_present is None:
+            self._at_present = await self._examples_at(self._present, lambda: not self._listed.is_deleted)
+        return self._at_present, await self._examples_at(chosen, partial(self._is_wanted, chosen))
+
+    async def _examples_at(self, threshold: float, is_wanted: Callable[[], bool]) -> list[Example]:
         name, query = next(iter(self._change())), {**self._query.query, "id": self._query.id}
         edges = [{**each, name: threshold} for each in query["within"]]
         query |= {name: threshold} if name in query else {"within": edges}
-        return await self._runs.examples({**self._times_last, "query": query})
+        return await self._runs.examples({**self._times_last, "query": query}, is_wanted)
 
     def _list(self, title: str, examples: Sequence[Example]) -> None:
         if not examples:

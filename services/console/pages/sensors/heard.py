@@ -17,6 +17,10 @@ from services.console.rest.sensor_answers import DriftAnswer, HeardAnswer
 
 SILENT_AFTER_S = 3600.0
 CERTAIN = 1e-4  # there are many sensors on a page
+FIT_TAKES = (
+    "It takes a match of three or more in which the other sensors know better than this one when it was, "
+    "and this one reported nothing else near it."
+)
 _NO_NUMBER = "not known"
 
 
@@ -64,7 +68,8 @@ def show_heard(times: TimeWords, heard: HeardAnswer | None) -> None:
         late = Words("p", f"{probability(heard.late_share)} of its detections came too late.")
         late.props["title"] = repr(heard.late_share)
         if heard.drift is None:
-            Words("p", "Whether the template fits is not known: it was in no match of three or more.")
+            Words("p", "Whether the template fits is not known yet: no match has told.")
+            Words("p", FIT_TAKES).classes("soft small")
             return
         fit = Words("p", f"The template fits: {_fit_of(heard)}, by {heard.drift.errors} recent errors.")
         fit.props["title"] = _exact_fit(heard)

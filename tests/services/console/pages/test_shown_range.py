@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from services.common.instants import LAST_US
 from services.console.pages.shown_range import LONGEST_US, SPAN_US, ShownRange, around
+from services.console.pages.time_words import TimeWords
 
 NOW_US = 1_760_000_000_000_000
 INSTANTS = st.integers(0, LAST_US)
@@ -62,3 +63,13 @@ def test_what_is_shown_around_something_has_room_beside_it(one_us: int, other_us
     from_us, to_us = around(begin_us, end_us)
     assert from_us <= begin_us - 5_000_000
     assert to_us >= end_us + 5_000_000
+
+
+def test_the_title_says_which_times_are_shown() -> None:
+    hour_us, begin_us = 3_600_000_000, 541_062_000_000_000  # 07:00 on 1987-02-23
+    shown = ShownRange(begin_us, begin_us + hour_us, follows=False)
+    assert shown.title(TimeWords()) == "1987-02-23 07:00:00 to 08:00:00"
+    assert shown.moved(begin_us, begin_us + 24 * hour_us).title(TimeWords()) == (
+        "1987-02-23 07:00:00 to 1987-02-24 07:00:00"
+    )
+    assert ShownRange(begin_us, begin_us + 1, follows=True).title(TimeWords()) == "Now"

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
+from services.console.drawing.columns import drawn_episode
 from services.console.pages.now.moments import last_moments
 from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of
 from services.console.pages.shown_range import ShownRange
@@ -28,6 +31,10 @@ def episode(id_: str = "e", area: str = "bay", start_us: int = AT_US, **others: 
     return EpisodeAnswer(id=id_, area=area, start_us=start_us, **{**said, **others})
 
 
+def replace_episode(known: EpisodeAnswer, **others: Any) -> EpisodeAnswer:
+    return msgspec.structs.replace(known, **others)
+
+
 def match(id_: str = "m", area: str = "bay", at_us: int = AT_US, value: float = 0.5, query: str = "q") -> MatchAnswer:
     said: dict[str, Any] = {"id": id_, "query": query, "query_version": 1, "area": area, "probability": value}
     said |= {"earliest_us": at_us - 1, "latest_us": at_us + 1, "received_at_us": at_us}
@@ -49,17 +56,51 @@ def test_an_episode_that_stands_no_longer_is_none() -> None:
 def test_what_is_long_ago_has_a_date_and_what_is_new_an_age() -> None:
     [moment] = last_moments([episode()], [])
     assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US) == (
-        "a and b saw the same thing on 1987-02-23 at 07:35:35.0: 3 matches within 2 s, which are one episode. "
-        "The most probable: 50 %."
+        "What a and b saw may have happened together on 1987-02-23 at 07:35:35.0: 3 matches within 2 s, which are one "
+        "episode. The most probable: 50 %."
     )
     assert moment.is_old(AT_US + 10 * HOUR_US)
     [single] = last_moments([], [match(value=1.0)])
-    assert single.sentence(TimeWords(), AT_US + 5_400_000) == "a and b saw the same thing 5 s ago. Probability: 100 %."
+    assert single.sentence(TimeWords(), AT_US + 5_400_000) == (
+        "What a and b saw may have happened together 5 s ago. Probability: 100 %."
+    )
+
+
+def test_a_spell_is_readings_of_one_sensor_that_lasted() -> None:
+    of_one: dict[str, Any] = {"members": members("boiler-3"), "value": 81.5, "count": 7, "end_us": AT_US + 70_000_000}
+    spell = episode(query="overheated", best_probability=0.75, **of_one)
+    [moment] = last_moments([spell], [])
+    assert moment.sentence(TimeWords(), AT_US + 75_000_000) == (
+        "What overheated asks for lasted 70 s at boiler-3 until 5 s ago: 7 readings. "
+        "Probability that it lasted long enough: 75 %."
+    )
+    assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US) == (
+        "What overheated asks for lasted 70 s at boiler-3 from 1987-02-23 07:35:35 on: 7 readings. "
+        "Probability that it lasted long enough: 75 %."
+    )
+    assert spell.counted == "7 readings"
+    drawn = drawn_episode(spell)
+    assert drawn is not None
+    assert drawn["unit"] == "readings"
+
+
+def test_an_interval_of_a_window_names_its_group_and_a_spell_that_goes_on_says_so() -> None:
+    window = episode(
+        query="warm", best_probability=None, members=[], value=81.5, group={"s.sensor": "boiler-3"}, count=1
+    )
+    [moment] = last_moments([window], [])
+    assert moment.sentence(TimeWords(), AT_US + 5_000_000) == (
+        "What warm asks for lasted 2 s at boiler-3 until 3 s ago: 1 reading."
+    )
+    [nameless] = last_moments([replace_episode(window, group={}, open=True)], [])
+    assert (
+        nameless.sentence(TimeWords(), AT_US + 5_000_000) == "What warm asks for lasts in bay since 5 s ago: 1 reading."
+    )
 
 
 def test_many_sensors_are_not_all_named() -> None:
     [moment] = last_moments([episode(members=members(*"abcdef"))], [])
-    assert moment.sentence(TimeWords(), AT_US).startswith("a, b, c and 3 more sensors saw")
+    assert moment.sentence(TimeWords(), AT_US).startswith("What a, b, c and 3 more sensors saw")
 
 
 def test_of_a_query_without_episodes_only_the_most_probable_are_listed() -> None:
