@@ -60,11 +60,19 @@ def chosen_threshold(threshold: float | None, per_day: float, explanation: Expla
     few = f"at most {spoken(per_day)} {'match' if per_day == 1 else 'matches'} a day"
     if explanation.chance is None:
         return f"From which threshold on chance gives {few} is not known {_unknown_because(explanation)}."
-    if threshold is None:
-        return f"No threshold is high enough for chance to give {few}."
     within_reach = min((edge.greatest for edge in explanation.edges if edge.greatest is not None), default=1.0)
-    but = "" if threshold <= within_reach else f" But no sensors attain more than {within_reach:.3g}."
-    return f"From a threshold of {threshold:g} on, chance gives {few}.{but}"
+    if threshold is None or threshold > within_reach:
+        attained = f"No threshold that these sensors attain ({_probability(within_reach)} at most)"
+        return f"{attained} is so high that chance gives {few}. {_TOO_MUCH_CHANCE}"
+    return f"From a threshold of {threshold:g} on, chance gives {few}."
+
+
+_UNRELATED = "if no two reports have to do with each other"
+_TOO_MUCH_CHANCE = (
+    "All reports count here as if no two had to do with each other, those of real events too: where events are most of "
+    "what is reported, chance gives far less. A shorter window, or one more sensor that has to agree, leaves less to "
+    "chance."
+)
 
 
 def _role(role: RoleFigures) -> str:
@@ -161,7 +169,7 @@ def _chance(explanation: Explanation) -> str:
     error = f" (give or take {spoken(chance.error_per_hour * of_unit, 1)})"
     error = "" if chance.is_upper_bound or not chance.error_per_hour else error
     left_out = f" There are fewer, as this does not count {' and '.join(chance.left_out)}." if chance.left_out else ""
-    return f"Chance alone gives {bound} {how_often}{error} at these rates, in all areas together.{left_out}"
+    return f"Chance alone gives {bound} {how_often}{error} in all areas together, {_UNRELATED}.{left_out}"
 
 
 def _unknown_because(explanation: Explanation) -> str:

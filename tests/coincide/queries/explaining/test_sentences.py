@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from coincide.queries.expected_work import ExpectedWork
-from coincide.queries.explaining import ChanceFigures, EdgeFigures, Explanation, RoleFigures, sentences_of
+from coincide.queries.explaining import (
+    ChanceFigures,
+    EdgeFigures,
+    Explanation,
+    RoleFigures,
+    chosen_threshold,
+    sentences_of,
+)
 from coincide.queries.explaining.explanation import BestPair
 
 BEST = BestPair(("mic", "door"), "hall", 0.25)
@@ -23,7 +30,8 @@ def test_roles_edges_and_work_are_said_in_plain_words() -> None:
         "a and b are to happen within 0.5 s of each other: the probability is 0.8 at most (mic and door, reported "
         "0.25 s apart), and only 0.1 at most for the least exact sensors.",
         "Of the 12,300 pairs of sensors 49 % can reach the threshold 0.3.",
-        "Chance alone gives about 17.5 matches a year at these rates, in all areas together.",
+        "Chance alone gives about 17.5 matches a year in all areas together, if no two reports have to do with each "
+        "other.",
         "In 1,000 detections chance makes 1 candidate at most that must be looked at.",
     ]
 
@@ -47,12 +55,28 @@ def test_chance_is_told_in_the_unit_that_suits_it(per_hour: float, said: str) ->
 def test_an_upper_bound_says_what_it_leaves_out_and_a_rate_of_nothing_is_none() -> None:
     bound = ChanceFigures(2.0, 0.5, True, ("the condition on attributes.db", "that attributes.k is equal"))
     assert (
-        "Chance alone gives at most 2 matches an hour at these rates, in all areas together. There are fewer, as this "
-        "does not count the condition on attributes.db and that attributes.k is equal."
+        "Chance alone gives at most 2 matches an hour in all areas together, if no two reports have to do with each "
+        "other. There are fewer, as this does not count the condition on attributes.db and that attributes.k is equal."
     ) in sentences_of(replace(WHOLE, chance=bound))
     error = replace(bound, is_upper_bound=False, left_out=())
-    assert any("2 matches an hour (give or take 0.5) at" in each for each in sentences_of(replace(WHOLE, chance=error)))
+    assert any("2 matches an hour (give or take 0.5) in" in each for each in sentences_of(replace(WHOLE, chance=error)))
     assert "Chance alone gives no match." in sentences_of(replace(WHOLE, chance=ChanceFigures(0.0, 0.0, False, ())))
+
+
+@pytest.mark.parametrize("threshold", [0.976, None])
+def test_a_threshold_that_nothing_attains_is_no_advice(threshold: float | None) -> None:
+    """Two microphones that attain 0.975, whose bangs come every few seconds, as in the demo."""
+    bangs = replace(WHOLE, edges=(replace(EDGE, greatest=0.975),))
+    assert chosen_threshold(threshold, 1, bangs) == (
+        "No threshold that these sensors attain (0.975 at most) is so high that chance gives at most 1 match a day. "
+        "All reports count here as if no two had to do with each other, those of real events too: where events are "
+        "most of what is reported, chance gives far less. A shorter window, or one more sensor that has to agree, "
+        "leaves less to chance."
+    )
+
+
+def test_a_threshold_that_some_attain_is_advised() -> None:
+    assert chosen_threshold(0.7, 2, WHOLE) == "From a threshold of 0.7 on, chance gives at most 2 matches a day."
 
 
 @pytest.mark.parametrize(
