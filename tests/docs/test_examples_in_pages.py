@@ -22,7 +22,7 @@ from tests.reference.frames import rows_of
 EXPLANATION = ROOT / "docs/explanation"
 PAGES = [path for kind in ("tutorials", "how-to") for path in sorted((ROOT / "docs" / kind).glob("*.md"))]
 SESSIONS = {path: 3 for path in PAGES if "```python\n>>>" in path.read_text(encoding="utf-8")}
-EXPLAINED = {EXPLANATION / "timing-join.md": 6, EXPLANATION / "coalescing.md": 40}
+EXPLAINED = {EXPLANATION / "what-p-means.md": 8, EXPLANATION / "timing-join.md": 6, EXPLANATION / "coalescing.md": 40}
 FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
 COALESCING = (EXPLANATION / "coalescing.md").read_text(encoding="utf-8")
 OF_COALESCE = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", COALESCING, re.DOTALL)

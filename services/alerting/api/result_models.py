@@ -60,7 +60,7 @@ class JointProbabilityBody(BaseModel):
 
 
 class MatchBody(BaseModel):
-    """Detections that happened together, as the fusion job found them."""
+    """Detections whose times probably lie within the windows of a query, as the fusion job found them."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -89,7 +89,7 @@ export function words(scene, times, { kind, thing }) {
   if (kind === "match") {
     const sensors = thing.members.map((each) => each.sensor).join(", ");
     const when = thing.occurred ? [`happened most likely between ${times.exact(thing.occurred[1])} and ${times.exact(thing.occurred[2])}`] : [];
-    return [`${thing.query}: ${percent(thing.probability)}`, `${sensors} happened together`, ...when];
+    return [`${thing.query}: ${percent(thing.probability)}`, `${sensors} may have happened together`, ...when];
   }
   if (kind === "episode") {
     const isLasting = thing.unit === "readings";

@@ -15,6 +15,7 @@ from nicegui import ui
 from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.template_words import said_of
+from services.console.pages.now.moments import together
 from services.console.pages.now.onset import OnsetBar, onset_bars
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
@@ -120,7 +121,8 @@ class Evidence:
         (query, explanation), templates = await asyncio.gather(self._asked(match), self._templates_of(match.members))
         self._begin(" + ".join(sorted({member.sensor for member in match.members})))
         with self._panel:
-            Words("p", f"{match.query} in {match.area}: they saw the same thing with {probability(match.probability)}.")
+            of = f"The times of {together(member.sensor for member in match.members)} lie within the {_windows(match)}"
+            Words("p", f"{of} of {match.query} with {probability(match.probability)}, in {match.area}.")
             if match.superseded_by is not None:
                 self._go("A larger match has taken its place.", "match", match.superseded_by)
             self._when(match, templates, onset_bars(match, templates, query))
@@ -198,6 +200,7 @@ class Evidence:
 
     def _chance(self, match: MatchAnswer) -> None:
         Words("h3", "By chance")
+        Words("p", "Whether it is one event also depends on how much else the sensors report.").classes("soft small")
         if match.chance_rate_hz is None:
             why = (match.unknown or {}).get("chance_rate_hz", "not known")
             Words("p", f"How often chance alone gives such a match is not known yet ({why.replace('_', ' ')}).")
@@ -283,7 +286,7 @@ class Evidence:
         with self._panel:
             said = "".join(f", {said_of(each)}" for each in templates.values())
             Words("p", f"{told['stream']} in {area}, seen {times.day(seen_us)} {times.clock(seen_us)}{said}.")
-            Words("h3", "It happened together with" if own else "It is in no match")
+            Words("h3", "It may have happened together with" if own else "It is in no match")
             for match in sorted(own, key=lambda each: -each.probability)[:LISTED]:
                 others = ", ".join(member.sensor for member in match.members if member.sensor != sensor)
                 self._go(f"{others}: {probability(match.probability)} ({match.query})", "match", match.id)
@@ -350,6 +353,10 @@ def judged_of(match: MatchAnswer, query: dict[str, Any], explanation: dict[str, 
 
 def _pair(between: list[str] | None) -> frozenset[str]:
     return frozenset(between or ())
+
+
+def _windows(match: MatchAnswer) -> str:
+    return "window" if match.edges is None else "windows"
 
 
 def _said_of(judged: Judged) -> str:

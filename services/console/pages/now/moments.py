@@ -54,12 +54,12 @@ class Moment:
         if self.count > 1:
             many = f": {self.counts} within {self._length}, which are one episode"
             sure = self._sure("The most probable")
-        return f"What {_listed(self.who)} saw may have happened together {when}{many}.{sure}"
+        return f"What {together(self.who)} saw may have happened together {when}{many}.{sure}"
 
     def _lasting(self, times: TimeWords, now_us: int) -> str:
         began = times.instant(self.from_us) if self.is_old(now_us) else f"{_ago(now_us - self.from_us)} ago"
         ended = f"from {began} on" if self.is_old(now_us) else f"until {_ago(now_us - self.to_us)} ago"
-        where = f"at {_listed(self.who)}" if self.who else f"in {self.area}"
+        where = f"at {together(self.who)}" if self.who else f"in {self.area}"
         lasted = f"lasts {where} since {began}" if self.is_open else f"lasted {self._length} {where} {ended}"
         sure = self._sure("Probability that it lasted long enough")
         return f"What {self.query} asks for {lasted}: {self.counts}.{sure}"
@@ -125,7 +125,9 @@ def _ago(length_us: int) -> str:
     return duration(float(max(1, round(length_us / 1e6))))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def together(sensors: Iterable[str]) -> str:
+    """Return who it was: three sensors by name, and how many more."""
+    names = sorted(set(sensors))
     if len(names) > 4:
         return f"{', '.join(names[:3])} and {len(names) - 3} more sensors"
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

@@ -111,8 +111,8 @@ class NowTools:
             for sign, words in (
                 ("ribbon", "when it may have happened: the darker, the more probable"),
                 ("tick", "when the sensor reported it"),
-                ("arc", "happened together; the stronger the colour, the more probable"),
-                ("bar", "an episode: matches that are one event"),
+                ("arc", "may have happened together; the stronger the colour, the more probable"),
+                ("bar", "an episode: matches that follow each other"),
                 ("mark", "an alert"),
             ):
                 with ui.element("li"):
