@@ -17,9 +17,10 @@ from kafka.future import Future
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
 from services.common.compacted_topic import end_offset, records_so_far
+from services.common.declared_streams import DeclaredStreams
 from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_consumer, create_producer
-from services.common.settings import SettingsError, load_settings, load_streams
+from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
     TEMPLATES,
@@ -31,6 +32,7 @@ from services.ingest.registry.named_templates import (
 from services.ingest.registry.sensors import LastChange, Sensor, audited_change
 from services.ingest.registry.sensors_file import load_declared
 from services.ingest.registry.sensors_topic import SENSORS, changes_so_far
+from services.ingest.registry.stream_changes import QUERIES
 from services.ingest.settings import IngestSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
@@ -160,6 +162,17 @@ def present_templates(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str,
         consumer.close(timeout_ms=1000)
 
 
+def present_streams(bootstrap: str, file: Streams, prefix: str = DEFAULT_PREFIX) -> Streams:
+    """Return the streams of the file as REST has changed them since; raises KafkaError when Kafka is away."""
+    consumer = create_consumer(bootstrap)
+    try:
+        streams = DeclaredStreams(file, follows=True)
+        streams.replace(records_so_far(consumer, TopicPartition(TopicNames(prefix).full(QUERIES), 0)))
+        return streams
+    finally:
+        consumer.close(timeout_ms=1000)
+
+
 class _Batch:
     """Sends records without waiting for each: a file may declare 100,000 sensors."""
 
@@ -232,7 +245,8 @@ def main(arguments: list[str] | None = None) -> int | str:
         if options.first and was_ever_seeded(kafka, prefix):
             sys.stdout.write("sensors were registered before: the file is not read (leave out --first to publish it)\n")
             return 0
-        declared = load_declared(settings.sensors_path, load_streams(settings.streams_path))
+        streams = present_streams(kafka, load_streams(settings.streams_path), prefix)
+        declared = load_declared(settings.sensors_path, streams)
         how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
         done = seed(kafka, declared.sensors, declared.templates, **how, prefix=prefix)
     except SettingsError as error:

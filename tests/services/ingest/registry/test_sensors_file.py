@@ -3,14 +3,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
 
 from coincide import Histogram
 from services.common.settings import SettingsError, load_streams
+from services.common.stream_records import StreamRecord
 from services.ingest.registry import seed as seeding
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.seed import Difference, _report, seed
 from services.ingest.registry.sensors import LastChange, Sensor
 from services.ingest.registry.sensors_file import Declared, load_declared, load_sensors
+from tests.services.alerting.records import record
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
 
 GOOD = "templates: {clock: %s}\nsensors:\n  - {id: geo, area: bay, streams: {seismic: clock}}\n"
@@ -150,3 +153,42 @@ def test_sensors_follow_the_templates_that_they_name_whoever_edited_which(
     topics.templates["unused"] = replace(by_hand, name="unused")
     topics.seed(Declared({}, dict(topics.sensors)), prune=True)
     assert [*topics.templates] == ["clock"]  # a sensor names it
+
+
+class TopicConsumer:
+    """Stands for a consumer of a topic that holds these records."""
+
+    def __init__(self, records: list[Any]) -> None:
+        self._records, self._position = records, 0
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self._partition = partitions[0]
+
+    def seek_to_beginning(self, _partition: TopicPartition) -> None:
+        self._position = 0
+
+    def end_offsets(self, partitions: list[TopicPartition], **_within: int) -> dict[TopicPartition, int]:
+        return {partitions[0]: len(self._records)}
+
+    def position(self, _partition: TopicPartition, **_within: int) -> int:
+        return self._position
+
+    def poll(self, _within_ms: int) -> dict[TopicPartition, list[Any]]:
+        self._position = len(self._records)
+        return {self._partition: self._records}
+
+    def close(self, **_within: int) -> None:
+        pass
+
+
+def test_streams_declared_over_rest_are_known_and_those_removed_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = [
+        StreamRecord(v=1, stream="sound", version=1, max_delay_s=60, longest_template_s=10),
+        StreamRecord(v=1, stream="seismic", version=1, removed=True),
+    ]
+    records = [record("queries", each.to_record(), each.key) for each in changes]
+    monkeypatch.setattr(seeding, "create_consumer", lambda _bootstrap: TopicConsumer(records))
+    known = seeding.present_streams("broker:9092", STREAMS)
+    assert known["sound"].max_delay_s == 60
+    assert "seismic" not in known
+    assert known.keys() == {*STREAMS, "sound"} - {"seismic"}
