@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,6 @@ COMMANDS = [
     if command.startswith("python -m spark_jobs.history")
 ]
 DAYS = ("2026-11-21", "2026-11-22")
-SHOT = {
-    "from": {"a": "seismic", "b": "acoustic"},
-    "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 0.5}],
-}
 
 
 @pytest.fixture
@@ -38,7 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an archive of two days, the query, and the settings that ship."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(ROOT / "config")
-    (tmp_path / "shot.json").write_text(json.dumps(SHOT), encoding="utf-8")
+    for block in blocks(PAGE, "sh"):
+        if block.startswith("cat >"):
+            subprocess.run(["bash", "-ec", block], check=True, timeout=60)
     for name, value in re.findall(r"export (COINCIDE_HISTORY_ARCHIVE_PATH)=(\S+)", PAGE):
         monkeypatch.setenv(name, value)
     archive = Archive.opened(tmp_path / ".local/archive", 4)
