@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from coincide import Stream
+from services.common.fault_sentences import describe_errors
 from services.common.topic_names import DEFAULT_PREFIX, PREFIX_PATTERN, TopicNames
 
 CONFIG_VARIABLE = "COINCIDE_CONFIG"
@@ -42,19 +43,6 @@ TrustedCertificates = Annotated[
 
 class SettingsError(Exception):
     """The settings cannot be used; the message is one sentence for the person who wrote them."""
-
-
-def describe_errors(errors: Iterable[Mapping[str, Any]]) -> str:
-    """Return one sentence naming each bad field, its value and what was allowed; pydantic's ``errors()`` has them."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}, got {_shortened(item.get('input'))}"
-        for item in errors
-    )
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class FrozenSettings(BaseModel):

@@ -12,8 +12,9 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from services.common.fault_sentences import describe_errors
 from services.common.kafka import create_admin
-from services.common.settings import SettingsError, describe_errors, located, read_declarations
+from services.common.settings import SettingsError, located, read_declarations
 from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
 
 #: Kafka's own ids of the topics that a checkpoint has read. A restore makes new topics, so no backup has it.

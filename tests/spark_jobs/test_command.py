@@ -30,7 +30,7 @@ def own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "value", "sentence"),
     [
         ("SHARD", "2", "shard: there is no such setting"),
-        ("SHARDS", "0", "shards: Input should be greater than or equal to 1, got 0"),
+        ("SHARDS", "0", "shards is 0: a number of at least 1"),
         ("DRIVER_MEMORY", "lots", "got 'lots'"),
         ("STREAMS_PATH", "absent.yaml", "absent.yaml: cannot be read"),
         ("JARS_PATH", "/absent", "there is no jar in it"),

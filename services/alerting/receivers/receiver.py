@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from coincide.errors import QueryError
 from coincide.queries.checks import refuse_unless_name
 from services.alerting.alerts.alert import Change
+from services.common.fault_sentences import describe_errors
 from services.common.http.problem import Problem
 from services.common.settings import SettingsError, read_declarations
 
@@ -149,7 +150,7 @@ def _declared(path: Path, id_: str, fields: Any) -> Receiver:
 
 def _faults(error: ValidationError) -> str:
     """Return what is wrong, without the values: they may be secrets."""
-    return "; ".join(f"{'.'.join(map(str, each['loc'])) or 'receiver'}: {each['msg']}" for each in error.errors())
+    return describe_errors(error.errors(), shows_values=False)
 
 
 def _with_variables(path: Path, value: Any, environ: Mapping[str, str]) -> Any:

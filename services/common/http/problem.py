@@ -9,9 +9,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from services.common.fault_sentences import describe_errors
 from services.common.http.app_routes import routes_of
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
-from services.common.settings import describe_errors
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem

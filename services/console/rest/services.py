@@ -15,6 +15,7 @@ import msgspec
 
 from services.common.access.caller import REASON_HEADER
 from services.common.access.component_access import trust_context
+from services.common.fault_sentences import fault_of
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 
@@ -232,7 +233,7 @@ def read_answer(kind: type[T], body: bytes, service: Service) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
-        raise RestError(f"{service} answered what the console cannot read: {error}", 200) from None
+        raise RestError(f"{service} answered what the console cannot read: {fault_of(error)}", 200) from None
 
 
 def problem_sentence(service: Service, status: int, body: bytes) -> str:

@@ -13,6 +13,7 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.who import Author
+from services.common.fault_sentences import fault_of
 from services.common.http.problem import Problem
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensor_changes_api import JSON, JsonBody
@@ -100,7 +101,7 @@ def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor],
     try:
         bulk = msgspec.convert(document, _Bulk)
     except msgspec.ValidationError as error:
-        raise Problem(422, f"the list is not usable: {error}") from None
+        raise Problem(422, f"the list is not usable: {fault_of(error)}") from None
     templates, faults = _templates(bulk.templates)
     named = changes.registry.templates
     elsewhere = _named(bulk.sensors) - bulk.templates.keys()

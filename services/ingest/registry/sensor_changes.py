@@ -15,6 +15,7 @@ from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.fault_sentences import fault_of
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.common.instants import Clock
@@ -228,7 +229,7 @@ def sensor_in(
         msgspec.convert(sensor_id, Name)
         declared = msgspec.convert(document, SensorDocument)
     except msgspec.ValidationError as error:
-        raise Problem(422, f"the sensor is not usable: {error}") from None
+        raise Problem(422, f"the sensor is not usable: {fault_of(error)}") from None
     if declared.id not in {None, sensor_id}:
         raise Problem(422, f"id is {declared.id!r}: the path says {sensor_id!r}")
     streams = {

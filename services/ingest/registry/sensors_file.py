@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
+from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import (
@@ -60,7 +61,7 @@ def load_declared(path: Path, streams: Streams) -> Declared:
     try:
         declared = msgspec.convert(read_yaml(path), _File)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{path}: {error}") from error
+        raise SettingsError(f"{path}: {fault_of(error)}") from error
     templates = {name: _template(path, name, form) for name, form in declared.templates.items()}
     sensors = {each.id: _sensor(path, each, templates, streams) for each in declared.sensors}
     named = {name: NamedTemplate(name, template) for name, template in templates.items() if name != template.id}

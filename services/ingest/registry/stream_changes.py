@@ -12,6 +12,7 @@ from coincide import Stream
 from coincide.errors import StreamError
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.fault_sentences import fault_of
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.common.instants import Clock
@@ -122,7 +123,9 @@ def _stream_in(name: str, document: object) -> Stream:
         if declared.name not in {None, name}:
             raise Problem(422, f"name is {declared.name!r}: the path says {name!r}")
         return Stream(name, declared.max_delay_s, declared.longest_template_s)
-    except (msgspec.ValidationError, StreamError) as error:
+    except msgspec.ValidationError as error:
+        raise Problem(422, f"the stream is not usable: {fault_of(error)}") from None
+    except StreamError as error:
         raise Problem(422, f"the stream is not usable: {error}") from None
 
 

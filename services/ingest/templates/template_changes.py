@@ -13,6 +13,7 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.caller import NOBODY, Caller
+from services.common.fault_sentences import fault_of
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template
@@ -162,5 +163,7 @@ def _template_in(name: str, form: object) -> Histogram:
         raise Problem(422, f"the name of a template is {name[:100]!r}: {allowed}") from None
     try:
         return histogram_of_form(msgspec.convert(form, dict[str, Any]))
-    except (msgspec.ValidationError, HistogramError) as error:
+    except msgspec.ValidationError as error:
+        raise Problem(422, f"the template is not usable: {fault_of(error)}") from None
+    except HistogramError as error:
         raise Problem(422, f"the template is not usable: {error}") from None

@@ -39,7 +39,7 @@ def test_environment_overrides_file_and_is_read_as_yaml_and_defaults_need_neithe
     ("text", "environ", "named"),
     [
         ("prot: 1", {}, "prot: there is no such setting (known: port, host, areas)"),
-        ("port: 0", {}, "port: Input should be greater than or equal to 1, got 0"),
+        ("port: 0", {}, "port is 0: a number of at least 1"),
         ("port: eighty", {}, "eighty"),
         ("- 1", {}, "expected a mapping of settings, got list"),
         ("a: [", {}, "is not YAML"),

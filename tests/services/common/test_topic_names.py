@@ -29,7 +29,7 @@ def test_a_prefix_that_kafka_does_not_take_is_refused_everywhere(
 def test_a_setting_that_is_refused_is_named_with_what_is_allowed() -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings(IngestSettings, None, {"COINCIDE_INGEST_TOPIC_PREFIX": "two words."})
-    assert "topic_prefix: " in str(refused.value)
+    assert "topic_prefix is " in str(refused.value)
     assert PREFIX_PATTERN in str(refused.value)
     assert "'two words.'" in str(refused.value)
 

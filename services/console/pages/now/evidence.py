@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from nicegui import ui
 
+from services.common.fault_sentences import fault_of
 from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.template_words import said_of
@@ -114,7 +115,7 @@ class Evidence:
         try:
             return msgspec.convert(raw, kind), raw
         except msgspec.ValidationError as error:
-            raise RestError(f"alerting answered what the console cannot read: {error}", 200) from None
+            raise RestError(f"alerting answered what the console cannot read: {fault_of(error)}", 200) from None
 
     async def _show_match(self, id_: str) -> None:
         match, raw = await self._read(MatchAnswer, "matches", id_)

@@ -38,7 +38,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"webhook": {"url": "ftp://example.org"}}, "http or https"),
     ({"webhook": {"url": "https://user:pw@example.org"}}, "without user name"),
     ({"webhook": {**HOOK, "secret": "whsec_c2hvcnQ="}}, "24 to 64 bytes"),
-    ({"webhook": {**HOOK, "timeout_s": 0}}, "greater than 0"),
+    ({"webhook": {**HOOK, "timeout_s": 0}}, "timeout_s: a number above 0"),
     ({"webhook": HOOK, "other": 1}, "other"),
     ({"webhook": HOOK, "_is_declared": True}, "_is_declared"),
     ({"alertmanager": {"url": "https://x", "repost_s": 0}}, "repost_s"),
