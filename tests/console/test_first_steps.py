@@ -44,6 +44,9 @@ def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo(
     expect(refused).to_contain_text("Choose at “Reports” a stream")
     page.get_by_label("Reports").select_option("noise")
     page.get_by_role("button", name="Save").click()
+    expect(refused).to_contain_text("Choose how late or wrong its reports are")  # Save alone supposes nothing
+    page.get_by_label("Template of noise").select_option("latency")
+    page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Sensor mast")).to_be_visible()
 
     page.goto(f"{of_bare.url}/queries")

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from coincide import Histogram
 from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
@@ -57,17 +57,50 @@ def test_sensors_are_listed_filtered_and_on_a_map(open_page: OpenPage) -> None:
     assert page.evaluate("window.hacked") is None
 
 
-def test_a_sensor_is_added_changed_and_removed(open_page: OpenPage, line: Line) -> None:
+def at_field(page: Page, label: str) -> Locator:
+    """Return what is said to be wrong with a field, beside it."""
+    return page.locator(".field", has=page.get_by_label(label)).get_by_role("alert")
+
+
+def test_what_is_wrong_is_said_at_its_field_and_a_template_is_drawn(open_page: OpenPage) -> None:
     page = open_page("/sensors?new=")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert").first).to_contain_text("Give the sensor a name")
+    save = page.get_by_role("button", name="Save")
+    save.click()
+    expect(at_field(page, "Name")).to_have_text("Give the sensor a name.")
     page.get_by_label("Name", exact=True).fill("mast")
     page.get_by_label("Area").fill("bay")
     page.get_by_label("Reports").select_option("noise")
-    page.get_by_label("in seconds from the report").fill('{"uniform": [-99, 0]}')
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert").first).to_contain_text("at most 10 s for stream noise")
-    page.get_by_label("in seconds from the report").fill('{"uniform": [-4, 0]}')
+    save.click()
+    of_template = "Template of noise"
+    expect(at_field(page, of_template)).to_have_text("Choose how late or wrong its reports are: the template of noise.")
+    page.get_by_label(of_template).select_option("latency")
+    expect(page.get_by_role("img", name="What it reports happened most likely")).to_be_visible()
+    shoot(page, "sensors-new-latency")
+    page.get_by_label(of_template).select_option("uniform")
+    page.get_by_label("Earliest, s from the report").fill("soon")
+    expect(page.get_by_text("This is no template: ")).to_contain_text("a number of seconds")
+    page.get_by_label("Earliest, s from the report").fill("-99")
+    save.click()
+    expect(at_field(page, of_template)).to_contain_text("at most 10 s for stream noise")
+    shoot(page, "sensors-new-refused")
+    page.get_by_label("Earliest, s from the report").fill("-4")
+    expect(page.get_by_role("img", name="What it reports happened at any time at most 4 s before")).to_be_visible()
+    page.get_by_label("Tell somebody after a silence of, s").fill("-5")
+    save.click()
+    expect(at_field(page, "Tell somebody after a silence of, s")).to_contain_text(
+        "“Tell somebody after a silence of, s”: a number above 0"
+    )
+    page.set_viewport_size({"width": 380, "height": 860})
+    shoot(page, "sensors-new-refused-380")
+
+
+def test_a_sensor_is_added_changed_and_removed(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/sensors?new=")
+    page.get_by_label("Name", exact=True).fill("mast")
+    page.get_by_label("Area").fill("bay")
+    page.get_by_label("Reports").select_option("noise")
+    page.get_by_label("Template of noise").select_option("uniform")
+    page.get_by_label("Earliest, s from the report").fill("-4")
     page.get_by_label("Model").fill("M-1")
     page.get_by_label("Degrees north").fill("47.6")
     page.get_by_label("Degrees east").fill("-3.1")
@@ -127,8 +160,8 @@ def test_a_template_is_changed_by_its_name_for_all_that_follow_it(open_page: Ope
     row.get_by_role("button", name="Save").click()
     expect(row.get_by_role("alert")).to_contain_text("at most 10 s for stream noise")
     row.get_by_label(f"Template {named}").select_option("uniform")
-    expect(row.get_by_label("in seconds from the report")).to_have_value('{"uniform": [-1, 0]}')
-    row.get_by_label("in seconds from the report").fill('{"uniform": [-5, 0]}')
+    expect(row.get_by_label("Earliest, s from the report")).to_have_value("-1")
+    row.get_by_label("Earliest, s from the report").fill("-5")
     row.get_by_label("Why (for the audit trail)").fill("another cable")
     shoot(page, "sensors-template")
     row.get_by_role("button", name="Save").click()
@@ -158,6 +191,9 @@ def test_a_template_is_added_and_removed_but_not_while_a_sensor_follows_it(
     table.get_by_role("button", name="Save").click()
     expect(table.get_by_role("alert")).to_contain_text("Give the template a name")
     table.get_by_label("Name", exact=True).fill(HOSTILE)
+    table.get_by_role("button", name="Save").click()
+    expect(table.get_by_role("alert")).to_contain_text("Choose how late or wrong its reports are")
+    table.locator("select").select_option("uniform")
     table.get_by_role("button", name="Save").click()
     row = table.locator("tr", has_text=HOSTILE)
     expect(row).to_contain_text("0 sensors")

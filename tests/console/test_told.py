@@ -142,7 +142,7 @@ def test_a_webhook_is_made_tested_and_rung_by_a_rule_of_the_form(open_page: Open
         receivers.get_by_label("URL that gets each message").fill("ftp://127.0.0.1/")
         receivers.get_by_label("Secret that signs each message").fill(SECRET)
         receivers.get_by_role("button", name="Save").click()
-        expect(receivers.get_by_role("alert")).to_contain_text("webhook.url: Value error, an http or https URL")
+        expect(receivers.get_by_role("alert")).to_contain_text("“URL that gets each message”: an http or https URL")
         receivers.get_by_label("URL that gets each message").fill(sink.url)
         shoot(page, "alerts-new-receiver")
         receivers.get_by_role("button", name="Save").click()

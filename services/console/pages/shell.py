@@ -283,12 +283,19 @@ def copy_button(text: str | Callable[[], str | Awaitable[str]], label: str = "Co
     shown.set_visibility(False)
 
 
+class Refusal(Protocol):
+    """What says why a change is refused: a line, or the fields of a form."""
+
+    def set_text(self, text: str) -> object:
+        """Say it, or nothing any more."""
+
+
 def change_button(
     viewer: Viewer,
     words: str,
     change: Callable[[], Change],
     when_done: Callable[[Any], Awaitable[None]],
-    refused: Words,
+    refused: Refusal,
     *,
     kind: str = "quiet",
     label: str | None = None,

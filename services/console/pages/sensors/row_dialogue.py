@@ -8,7 +8,8 @@ from typing import Any
 
 from nicegui import ui
 
-from services.console.pages.shell import Words, button, change_button, text_field
+from services.console.pages.field_faults import FieldFaults
+from services.console.pages.shell import button, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.services import Change
 
@@ -19,7 +20,7 @@ class RowDialogue:
     def __init__(self, viewer: Viewer, when_done: Callable[[], Awaitable[object]]) -> None:
         self._viewer, self._when_done = viewer, when_done
         self._place: ui.element | None = None
-        self._refused: Words | None = None
+        self.faults = FieldFaults()
 
     @property
     def is_open(self) -> bool:
@@ -32,7 +33,8 @@ class RowDialogue:
         self._place = place
         with place:
             fields = ui.element("div").classes("stack")
-            self._refused = Words("p", "").classes("field-fault").props("role=alert")
+            self.faults = FieldFaults()
+            self.faults.below()
         return fields
 
     def close(self) -> None:
@@ -64,12 +66,11 @@ class RowDialogue:
 
     def offer(self, words: str, change: Callable[[], Change], said: dict[str, Any]) -> None:
         """Offer to make the change, which says `why`, and to leave it."""
-        assert self._refused is not None  # noqa: S101 - it is open
 
         async def done(_answer: Any) -> None:
             self.close()
             await self._when_done()
 
         text_field("Why (for the audit trail)", "", partial(said.__setitem__, "why"))
-        change_button(self._viewer, words, change, done, self._refused, kind="strong")
+        change_button(self._viewer, words, change, done, self.faults, kind="strong")
         button("Leave it", self.close)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
-from services.console.pages.sensors.template_field import template_field, usual_form
+from services.console.pages.field_faults import FieldFaults
+from services.console.pages.sensors.template_field import TemplateField
 from services.console.pages.shell import Words, button, change_button, choice, number_field, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.services import UNFIT, Change, RestError, path_of
@@ -28,6 +30,7 @@ class SensorForm:
         self._viewer, self._document, self._version = viewer, document, version
         self._streams, self._when_saved = streams, when_saved
         self._id, self._why = str(document.pop("id", "")), ""
+        self._faults = FieldFaults()
         self._draw()
 
     def _draw(self) -> None:
@@ -35,9 +38,10 @@ class SensorForm:
         with ui.element("div").classes("stack"):
             with ui.element("div").classes("row"):
                 if self._version is None:
-                    text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
-                text_field("Area", document.get("area", ""), partial(self._put, "area"))
-                text_field("Model", document.get("model") or "", partial(self._put, "model"))
+                    with self._faults.at("Name", "id|a name"):
+                        text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
+                self._text("Area", "area")
+                self._text("Model", "model")
             self._reported = ui.element("div").classes("stack")
             self._draw_streams()
             self._particulars(document)
@@ -52,32 +56,41 @@ class SensorForm:
                 self._stream(stream, template)
             more = {"": "a stream ...", **{each: each for each in self._streams if each not in reported}}
             if len(more) > 1:
-                choice("Reports", more, "", self._add_stream)
+                with self._faults.at("Reports", "“Reports”|streams"):
+                    choice("Reports", more, "", self._add_stream)
 
     def _particulars(self, document: dict[str, Any]) -> None:
         place = document.get("place") or {}
         with ui.element("div").classes("row"):
             for name, words in (("lat", "Degrees north"), ("lon", "Degrees east"), ("height_m", "Height, m")):
-                number_field(words, place.get(name), partial(self._put_place, name))
+                with self._faults.at(words, rf"place\.{name}|{name}"):
+                    number_field(words, place.get(name), partial(self._put_place, name))
         with ui.element("div").classes("row"):
             labels = ", ".join(f"{name}={value}" for name, value in (document.get("labels") or {}).items())
-            text_field("Labels (name=value, ...)", labels, self._put_labels)
-            every_s = document.get("expect_every_s")
-            number_field("Tell somebody after a silence of, s", every_s, self._put_every)
+            with self._faults.at("Labels", "labels"):
+                text_field("Labels (name=value, ...)", labels, self._put_labels)
+            with self._faults.at("Tell somebody after a silence of, s", "expect_every_s"):
+                number_field("Tell somebody after a silence of, s", document.get("expect_every_s"), self._put_every)
 
     def _stream(self, stream: str, template: Any) -> None:
         with ui.element("div").classes("query-edge stack"):
             with ui.element("div").classes("row spread"):
                 Words("strong", stream)
                 button("✕", partial(self._drop_stream, stream), label=f"No longer reports {stream}")
-            template_field(f"Template of {stream}", template, partial(self._document["streams"].__setitem__, stream))
+            words, named = f"Template of {stream}", re.escape(stream)
+            with self._faults.at(words, rf"streams\.{named}|stream '?{named}'?|template of {named}"):
+                TemplateField(words, template, partial(self._document["streams"].__setitem__, stream))
 
     def _foot(self) -> None:
         row = ui.element("div").classes("row")
-        refused = Words("p", "").classes("field-fault").props("role=alert")
+        self._faults.below()
         with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            change_button(self._viewer, "Save", self._change, self._saved, refused, kind="strong")
+            change_button(self._viewer, "Save", self._change, self._saved, self._faults, kind="strong")
+
+    def _text(self, words: str, name: str) -> None:
+        with self._faults.at(words, name):
+            text_field(words, self._document.get(name) or "", partial(self._put, name))
 
     def _put(self, name: str, text: str) -> None:
         self._document[name] = text.strip() or None
@@ -96,7 +109,7 @@ class SensorForm:
 
     def _add_stream(self, stream: str) -> None:
         if stream:
-            self._document["streams"][stream] = usual_form("uniform")
+            self._document["streams"][stream] = None  # nobody knows yet how late it reports
             self._draw_streams()
 
     def _drop_stream(self, stream: str) -> None:
@@ -122,6 +135,8 @@ class SensorForm:
             raise RestError("Give the sensor an area: sensors of one area may see the same event.", UNFIT)
         if not self._document["streams"]:
             raise RestError("Choose at “Reports” a stream that the sensor reports.", UNFIT)
+        if open_ := [stream for stream, template in self._document["streams"].items() if template is None]:
+            raise RestError(f"Choose how late or wrong its reports are: the template of {open_[0]}.", UNFIT)
         return Change("PUT", "ingest", self._path, self._body(), self._seen, self._why)
 
     async def _saved(self, _answer: Any) -> None:

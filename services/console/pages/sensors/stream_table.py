@@ -85,9 +85,11 @@ class StreamTable:
 
         with self._dialogue.open(place), ui.element("div").classes("row"):
             if not stream.name:
-                text_field("Name", "", partial(said.__setitem__, "name"))
+                with self._dialogue.faults.at("Name", "name|a name"):
+                    text_field("Name", "", partial(said.__setitem__, "name"))
             for name, words in FIELDS.items():
-                text_field(words, f"{body[name]:g}", partial(_put, body, name))
+                with self._dialogue.faults.at(words, name):
+                    text_field(words, f"{body[name]:g}", partial(_put, body, name))
             self._dialogue.offer("Save", change, said)
 
 

@@ -13,7 +13,7 @@ from services.console.drawing.template_words import said_of
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.sensors.row_dialogue import RowDialogue
-from services.console.pages.sensors.template_field import template_field, usual_form
+from services.console.pages.sensors.template_field import TemplateField
 from services.console.pages.shell import Words, button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import PageAnswer, SensorAnswer
@@ -121,7 +121,7 @@ class TemplateTable:
 
     def _edit(self, template: NamedTemplateAnswer | None, place: ui.element) -> None:
         """Offer to change a template, or, where there is none, to make one."""
-        said: dict[str, Any] = {"name": "", "why": "", "template": usual_form("uniform")}
+        said: dict[str, Any] = {"name": "", "why": "", "template": None}
         if template is not None:
             said |= {"name": template.name, "template": {"edges_s": template.edges_s, "mass": template.mass}}
         seen = {"If-None-Match": "*"} if template is None else {"If-Match": f'"{template.version}"'}
@@ -130,15 +130,19 @@ class TemplateTable:
             name = said["name"].strip()
             if not name:
                 raise RestError("Give the template a name.", UNFIT)
+            if said["template"] is None:
+                raise RestError("Choose how late or wrong its reports are.", UNFIT)
             return Change("PUT", "ingest", _path(name), said["template"], seen, said["why"])
 
         with self._dialogue.open(place):
             if template is None:
-                text_field("Name", "", partial(said.__setitem__, "name"))
+                with self._dialogue.faults.at("Name", "a name|the name of a template"):
+                    text_field("Name", "", partial(said.__setitem__, "name"))
             elif template.sensors:
                 Words("p", f"What is reported from then on has it, by {followers(template)}.")
             label = f"Template {said['name']}".strip()
-            template_field(label, said["template"], partial(said.__setitem__, "template"), may_be_named=False)
+            with self._dialogue.faults.at(label, "its reports|the template is|stream"):
+                TemplateField(label, said["template"], partial(said.__setitem__, "template"), may_be_named=False)
             with ui.element("div").classes("row"):
                 self._dialogue.offer("Save", change, said)
 

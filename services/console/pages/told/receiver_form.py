@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import ui
 
+from services.console.pages.field_faults import FieldFaults
 from services.console.pages.shell import Words, button, change_button, choice, copy_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.answers import ReceiverAnswer
@@ -36,6 +37,7 @@ class ReceiverForm:
         self._id, self._why = "" if known is None else known.id, ""
         self._system = known is None or known.system
         self._way, self._fields = "webhook", dict[str, Any]()
+        self._faults = FieldFaults()
         if known is not None:
             self._way = next(way for way in WAYS if getattr(known, way) is not None)
             self._fields = {name: each for name, each in getattr(known, self._way).items() if _HIDDEN not in f"{each}"}
@@ -45,16 +47,17 @@ class ReceiverForm:
         Words("h3", "New receiver" if self._is_new else f"Change {self._id}")
         with ui.element("div").classes("row"):
             if self._is_new:
-                text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
+                with self._faults.at("Name", "id|a name"):
+                    text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
             choice("It is", WAYS, self._way, self._take_way)
             choice("It hears of", HEARS, "yes" if self._system else "no", self._take_hearing)
         self._particulars = ui.element("div").classes("stack")
         self._draw_particulars()
         row = ui.element("div").classes("row")
-        refused = Words("p", "").classes("field-fault").props("role=alert")
+        self._faults.below()
         with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            change_button(self._viewer, "Save", self._change, self._saved, refused, kind="strong")
+            change_button(self._viewer, "Save", self._change, self._saved, self._faults, kind="strong")
             button("Leave it", self._close)
 
     def _draw_particulars(self) -> None:
@@ -65,17 +68,21 @@ class ReceiverForm:
                 Words("p", "What may be secret is not shown: give it again.").classes("soft small")
             if self._way == "people":
                 shown = " ".join(self._fields.get("urls", []))
-                text_field("Apprise URLs, with spaces between", shown, self._take_urls, most=LONGEST_URL)
+                with self._faults.at("Apprise URLs", r"people\.urls(?:\.\d+)?"):
+                    text_field("Apprise URLs, with spaces between", shown, self._take_urls, most=LONGEST_URL)
                 Words("p", "Such as mailto://user:password@example.org for e-mail.").classes("soft small")
                 return
             label = "URL that gets each message" if self._way == "webhook" else "URL of the Alertmanager"
-            text_field(label, self._fields.get("url", ""), partial(self._put, "url"), most=LONGEST_URL)
+            with self._faults.at(label, rf"{self._way}\.url"):
+                text_field(label, self._fields.get("url", ""), partial(self._put, "url"), most=LONGEST_URL)
             if self._way == "webhook":
                 self._draw_secret()
 
     def _draw_secret(self) -> None:
         known = self._fields.get("secret", "")
-        text_field("Secret that signs each message", known, partial(self._put, "secret"), most=LONGEST_SECRET)
+        words = "Secret that signs each message"
+        with self._faults.at(words, r"webhook\.secret"):
+            text_field(words, known, partial(self._put, "secret"), most=LONGEST_SECRET)
         with ui.element("div").classes("row"):
             button("Make one", self._make_secret)
             if known:
