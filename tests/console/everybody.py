@@ -42,6 +42,11 @@ BARE = r"""() => [...document.querySelectorAll(".number")].filter((each) => {
 }).map((each) => each.outerHTML.slice(0, 160))"""
 
 
+NAMELESS = """() => [...document.querySelectorAll("table.plain td:not([colspan])")]
+    .filter((each) => each.checkVisibility() && !/^".+"$/.test(getComputedStyle(each, "::before").content))
+    .map((each) => each.outerHTML.slice(0, 160))"""
+
+
 def faults_of(page: Page) -> Iterator[str]:
     """Yield what keeps somebody from using the page as it stands."""
     for theme in ("light", "dark"):
@@ -55,6 +60,7 @@ def faults_of(page: Page) -> Iterator[str]:
     page.set_viewport_size(PHONE)
     page.wait_for_timeout(200)
     yield from (f"phone: {fault}" for fault in serious_faults(page))
+    yield from (f"phone: no name of a column beside {each}" for each in page.evaluate(NAMELESS))
     width = page.evaluate("document.documentElement.scrollWidth")
     if width > PHONE["width"]:
         yield f"it is {width} pixels wide on a phone: {widest(page)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nicegui import ui
@@ -10,7 +11,7 @@ from nicegui import ui
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.shown_range import ShownRange
-from services.console.pages.time_words import duration, probability
+from services.console.pages.time_words import TimeWords, duration, probability
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ class NewestTable:
         """List what lies in the times that are shown now."""
         shown = self._view.shown
         listed = [each for each in self._things.values() if lies_in(each, shown.from_us, shown.to_us, shown)]
-        for row, thing in zip(self._rows, [*listed[:ROWS], *([None] * ROWS)], strict=False):
-            row.show(thing)
-        self._box.set_visibility(bool(listed))
+        rows = rows_of(listed, self._view.viewer.times)
+        for row, told in zip(self._rows, [*rows[:ROWS], *([None] * ROWS)], strict=False):
+            row.show(told)
+        self._box.set_visibility(bool(rows))
 
 
 def lies_in(thing: Happened, from_us: int, to_us: int, shown: ShownRange) -> bool:
@@ -84,6 +86,28 @@ def newest_of(things: Iterable[Happened], coalesced: set[str]) -> list[Happened]
     return sorted(episodes, key=lambda each: (_when_us(each), isinstance(each, EpisodeAnswer)), reverse=True)
 
 
+@dataclass(frozen=True)
+class ToldRow:
+    """What a row says of something, and of how many others it would say the same."""
+
+    thing: Happened
+    when: str
+    what: str
+    sure: str
+    others: int = 0
+
+
+def rows_of(things: Iterable[Happened], times: TimeWords) -> list[ToldRow]:
+    """Return a row for each, but one for those that would read the same."""
+    rows: dict[tuple[str, ...], ToldRow] = {}
+    for thing in things:
+        best = thing.best_probability if isinstance(thing, EpisodeAnswer) else thing.probability
+        said = times.instant(_when_us(thing)), _said(thing), "" if best is None else probability(best)
+        key = (thing.area, *said)
+        rows[key] = replace(rows[key], others=rows[key].others + 1) if key in rows else ToldRow(thing, *said)
+    return list(rows.values())
+
+
 class _Row:
     def __init__(self, view: NowView) -> None:
         self._view = view
@@ -101,20 +125,19 @@ class _Row:
             kind = "episode" if isinstance(self._thing, EpisodeAnswer) else "match"
             await self._view.evidence.show(kind, self._thing.id)
 
-    def show(self, thing: Happened | None) -> None:
+    def show(self, told: ToldRow | None) -> None:
         """Say what happened; None leaves the row away."""
-        self._thing = thing
-        self._row.set_visibility(thing is not None)
-        if thing is None:
+        self._thing = None if told is None else told.thing
+        self._row.set_visibility(told is not None)
+        if told is None:
             return
-        times = self._view.viewer.times
+        thing = told.thing
         best = thing.best_probability if isinstance(thing, EpisodeAnswer) else thing.probability
-        begin_us = _when_us(thing)
-        self._when.set_text(times.instant(begin_us))
-        self._when.props["title"] = times.exact(begin_us)
+        self._when.set_text(told.when)
+        self._when.props["title"] = self._view.viewer.times.exact(_when_us(thing))
         self._where.set_text(thing.area)
-        self._what.set_text(_said(thing))
-        self._number.set_text("" if best is None else probability(best))
+        self._what.set_text(f"{told.what} ({told.others + 1} times)" if told.others else told.what)
+        self._number.set_text(told.sure)
         self._number.props["title"] = "" if best is None else repr(best)
 
 

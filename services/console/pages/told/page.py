@@ -150,7 +150,7 @@ class SilenceTable:
         self._box.set_visibility(bool(silences))
         with self._box:
             Words("h2", "Silences")
-            with ui.element("table").classes("plain told"), ui.element("tbody"):
+            with plain_table(("Silent", "How long", "Who and why", "Do")):
                 for each in silences:
                     with ui.element("tr"):
                         Words("td", ", ".join(f"{name} {glob}" for name, glob in sorted(each.matchers.items())))

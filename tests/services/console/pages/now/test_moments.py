@@ -7,7 +7,7 @@ import msgspec
 
 from services.console.drawing.columns import drawn_episode
 from services.console.pages.now.moments import last_moments
-from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of
+from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of, rows_of
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer, MemberAnswer
@@ -108,6 +108,17 @@ def test_of_a_query_without_episodes_only_the_most_probable_are_listed() -> None
     listed = newest_of([*matches, episode(), match("of-episode", query="coalesced")], {"coalesced"})
     assert [each.id for each in listed] == ["m8", "m7", "m6", "e"]
     assert OF_ONE_QUERY == 3
+
+
+def test_what_would_read_the_same_is_one_row() -> None:
+    rows = rows_of(
+        [match("m1"), match("m2", value=0.5000001), match("m3", value=0.6), match("m4", "hill")], TimeWords()
+    )
+    assert [(each.thing.id, each.sure, each.others) for each in rows] == [
+        ("m1", "50 %", 1),
+        ("m3", "60 %", 0),
+        ("m4", "50 %", 0),
+    ]
 
 
 def test_the_table_lists_what_lies_in_the_view() -> None:
