@@ -222,6 +222,24 @@ def test_a_chosen_detection_stands_in_the_address(open_page: OpenPage, line: Lin
     expect(panel.get_by_role("alert")).to_contain_text("there is no detection '<b>'")
 
 
+def test_a_sensor_that_reads_numbers_has_a_curve(open_page: OpenPage, line: Line) -> None:
+    boiler = {"area": "plant", "streams": {"acoustic": {"uniform": [-1, 0]}}}
+    line.call("PUT", "ingest", "/v1/sensors/boiler", json=boiler).raise_for_status()
+    at_us = now_us() - 5_000_000
+    for nth, celsius in enumerate((78.5, 80.25, 79)):
+        attributes = {"celsius": celsius, "valve": "open", "is_on": True}
+        report(line, "boiler", at_us + nth * 1_000_000, "acoustic", id=f"r{nth}", attributes=attributes)
+    page = open_page(f"/?detection=plant%0Aboiler%0Aacoustic%0Ar1%0A{at_us + 1_000_000}")
+    panel = page.get_by_role("complementary", name="Evidence")
+    expect(panel.get_by_role("img", name="celsius: 78.5 to 80.25, 3 readings")).to_be_visible()
+    expect(panel.locator("svg.reading-curve")).to_have_count(1)
+    points = panel.locator("svg.reading-curve path").get_attribute("d") or ""
+    heights = [float(each.split()[1]) for each in points.removeprefix("M").split(" L")]
+    assert heights[1] < heights[2] < heights[0]
+    shoot(page, "now-curve")
+    line.registry.apply({"boiler": None})
+
+
 def test_a_sample_says_so_and_only_where_it_is_one(open_page: OpenPage) -> None:
     page = open_page("/?span=60")
     until_chart(page, "frames > 0")

@@ -271,6 +271,7 @@ class RecentDetectionAnswer(Struct, frozen=True, kw_only=True):
     id: str
     detected_at_us: int
     template: str
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class ShapeAnswer(Struct, frozen=True):

@@ -16,8 +16,10 @@ from services.common.fault_sentences import fault_of
 from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.template_words import said_of
+from services.console.pages.now.history_of_range import read_recent
 from services.console.pages.now.moments import together
 from services.console.pages.now.onset import OnsetBar, onset_bars
+from services.console.pages.now.reading_curve import draw_readings, readings_of
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import duration, probability, rate
@@ -256,6 +258,8 @@ class Evidence:
                 for match in sorted(page.items, key=lambda each: -each.probability):
                     sensors = ", ".join(member.sensor for member in match.members)
                     self._go(f"{sensors}: {probability(match.probability)}", "match", match.id)
+            if episode.is_of_readings and episode.members:
+                await self._show_curve(episode.members[0].sensor, episode.members[0].stream)
             self._ways("episode", id_, raw, episode.start_us, episode.end_us)
 
     async def _show_alert(self, id_: str) -> None:
@@ -291,7 +295,15 @@ class Evidence:
             for match in sorted(own, key=lambda each: -each.probability)[:LISTED]:
                 others = ", ".join(member.sensor for member in match.members if member.sensor != sensor)
                 self._go(f"{others}: {probability(match.probability)} ({match.query})", "match", match.id)
+            await self._show_curve(sensor, str(told["stream"]))
             copy_button(self._view.viewer.rest.curl("GET", "alerting", "/v1/matches", wanted))
+
+    async def _show_curve(self, sensor: str, stream: str) -> None:
+        """Draw what the sensor read of late, if it reads numbers."""
+        recent = await read_recent(self._view.viewer)
+        if readings := readings_of(recent.items, sensor, stream):
+            Words("h3", f"What {sensor} read of late")
+            draw_readings(readings, self._view.viewer.times)
 
     def _go(self, words: str, kind: str, id_: str) -> None:
         async def show() -> None:
