@@ -49,6 +49,12 @@ class ServiceProcess:
 
         until(is_told)
 
+    def suspend(self) -> None:
+        """Hang it, and return when none of its threads moves any more: the signal takes a while on a busy machine."""
+        self.process.suspend()
+        threads = Path(f"/proc/{self.process.pid}/task")
+        until(lambda: all("\tT (stopped)" in (each / "status").read_text() for each in threads.iterdir()))
+
     def terminate(self) -> None:
         self.process.terminate()
 

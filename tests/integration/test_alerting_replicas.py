@@ -98,7 +98,7 @@ def test_either_serves_and_takes_over_from_the_other(topics: OwnTopics, start: S
     assert (writes(first), writes(second)) == (0, 1)
 
     stored = inserted(second)
-    second.process.suspend()
+    second.suspend()
     matches.write(20)
     first.wait_for(f"/v1/matches/{matches.ids[-1]}", 200)
     second.process.resume()

@@ -178,7 +178,7 @@ def test_of_two_processes_on_one_database_the_other_tells_what_a_suspended_or_ki
             version = put(second, "shared", coalesce={"gap_s": 1}, alert={"max_per_hour": 100, "resolve_after_s": 3600})
             said: dict[str, Any] = {"query": "shared", "query_version": version}
             suspended = [f"e-shared-{n}" for n in range(10)]
-            _tell(topics, sink, second, said, suspended, first.process.suspend)
+            _tell(topics, sink, second, said, suspended, first.suspend)
             first.process.resume()
             until(lambda: _delivered(first) == 4)  # with the one that it had in hand
             assert (_tells(first), _tells(second)) == (0, 1)

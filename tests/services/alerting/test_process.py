@@ -62,7 +62,7 @@ def test_of_two_processes_on_one_postgresql_one_writes_until_it_hangs_or_is_kill
     ):
         until(lambda: _writes(one) + _writes(another) == 1)
         first, second = sorted((one, another), key=_writes, reverse=True)
-        first.process.suspend()
+        first.suspend()
         until(lambda: _writes(second) == 1)
         first.process.resume()
         until(lambda: (_writes(first), _writes(second)) == (0, 1))
