@@ -59,7 +59,7 @@ class Spells:
         ended = [(begin, end, "final") for begin, end in ((2.0, 9.0), (15.0, 23.0), (31.0, 34.0))]
         self._wait_for(ended, dict.fromkeys((2.0, 15.0, 31.0), RUNG))
         assert len(set(self.stage.sink.tried)) == len(self.stage.sink.tried)
-        assert {each["title"] for each in self.rings()} == {"Too hot in house"}
+        assert {each["title"] for each in self.rings()} == {"Too hot in house (sensor hall, stream temperature)"}
         assert len(self.stage.alerting.items("/v1/dead-letters", reason="no_number")) == 9
         assert self.stage.fusion.metric("coincide_fusion_no_number_total") == 9
 
