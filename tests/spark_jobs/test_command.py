@@ -31,7 +31,7 @@ def own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("SHARD", "2", "shard: there is no such setting"),
         ("SHARDS", "0", "shards is 0: a number of at least 1"),
-        ("DRIVER_MEMORY", "lots", "got 'lots'"),
+        ("DRIVER_MEMORY", "lots", "driver_memory is 'lots': a text of the form"),
         ("STREAMS_PATH", "absent.yaml", "absent.yaml: cannot be read"),
         ("JARS_PATH", "/absent", "there is no jar in it"),
     ],
