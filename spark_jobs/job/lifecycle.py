@@ -237,7 +237,7 @@ class FusionJob:
         if rebuild:
             detections = [self._settings.topic("detections")]
             self._rebuilds.begin(reader.first_offsets(detections), reader.end_offsets(detections))
-            logger.warning("the checkpoint is made anew: fusion begins from the topics")
+            logger.warning("there is a new checkpoint: fusion begins anew from the topics")
             self._liveliness.released()
         self._begins_anew = False
         rebuild_request(folder).unlink(missing_ok=True)
