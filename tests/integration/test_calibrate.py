@@ -1,6 +1,7 @@
 """Calibration on a real Spark: what it writes is what `coincide learn` writes, from files and from the topic."""
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
@@ -77,7 +78,9 @@ def folder(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *arguments: str) -> None:
     options = [*arguments, "--within", "20", "--config", str(folder / "fusion.yaml")]
-    subprocess.run([sys.executable, "-m", "spark_jobs.calibrate", *options], cwd=ROOT, check=True, timeout=280)
+    environ = {**os.environ, "JAVA_HOME": str(find_java().home)}  # which the set-up may have fetched
+    command = [sys.executable, "-m", "spark_jobs.calibrate", *options]
+    subprocess.run(command, cwd=ROOT, env=environ, check=True, timeout=280)
 
 
 @pytest.mark.parametrize(
