@@ -46,6 +46,11 @@ def zone_named(name: str) -> tzinfo:
         return UTC
 
 
+def within(seconds: float) -> str:
+    """Return words that say over how long several things lie; none where it is one alone."""
+    return f" within {duration(seconds)}" if seconds else ""
+
+
 def duration(seconds: float) -> str:
     """Return a length of time for people: 350 ms, 4.2 s, 3 min, 5.1 h, 12 days."""
     size = abs(seconds)

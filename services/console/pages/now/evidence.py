@@ -22,7 +22,7 @@ from services.console.pages.now.onset import OnsetBar, onset_bars
 from services.console.pages.now.reading_curve import draw_readings, readings_of
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
-from services.console.pages.time_words import duration, probability, rate
+from services.console.pages.time_words import duration, probability, rate, within
 from services.console.rest.answers import (
     AlertAnswer,
     EpisodeAnswer,
@@ -243,7 +243,7 @@ class Evidence:
             state = "may still go on" if episode.open else "is over, and final" if episode.final else "is over"
             Words(
                 "p",
-                f"{episode.counted} in {episode.area} within {duration(episode.lasted_s)}, "
+                f"{episode.counted} in {episode.area}{within(episode.lasted_s)}, "
                 f"from {times.day(episode.start_us)} {times.clock(episode.start_us)} on. It {state}.",
             )
             if episode.uncertainty_s:

@@ -11,7 +11,7 @@ from nicegui import ui
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.shown_range import ShownRange
-from services.console.pages.time_words import TimeWords, duration, probability
+from services.console.pages.time_words import TimeWords, probability, within
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer
 
 if TYPE_CHECKING:
@@ -151,4 +151,4 @@ def _when_us(thing: Happened) -> int:
 def _said(thing: Happened) -> str:
     if isinstance(thing, MatchAnswer):
         return f"{thing.query}: {', '.join(member.sensor for member in thing.members)}"
-    return f"{thing.query}: {thing.counted} within {duration(thing.lasted_s)}"
+    return f"{thing.query}: {thing.counted}{within(thing.lasted_s)}"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.console.pages.time_words import TimeWords, duration, probability, rate, zone_named
+from services.console.pages.time_words import TimeWords, duration, probability, rate, within, zone_named
 
 SN1987A_US = 541_064_135_000_000
 
@@ -70,3 +70,7 @@ def test_a_rate(hertz: float, said: str) -> None:
 )
 def test_a_probability_is_certain_only_if_it_is(value: float, said: str) -> None:
     assert probability(value) == said
+
+
+def test_one_thing_alone_lies_within_no_time() -> None:
+    assert [within(seconds) for seconds in (0, 5.58)] == ["", " within 5.58 s"]
