@@ -27,7 +27,6 @@ from spark_jobs.records.status import Coalescing, Suspension
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.on_time import OnTime
-from spark_jobs.spells.live_spell import SpellChange
 
 RECORDS_AT_ONCE = 4_096  # a second at most
 
@@ -77,16 +76,12 @@ def spell_changes(state: ShardState, new: EventColumns, before: OnTime) -> list[
     records = [change.to_record() for change in state.spells.begin(active.values())]
     state.no_numbers |= state.spells.insert(new)
     for each in active.values():
-        changes = _in_time(state, each, partial(_changes_of_spells, state, each.query.id, before))
+        changes = _in_time(state, each, partial(state.spells.changes, each.query.id, before))
         if state.is_at_work(each):
             records += [change.to_record() for change in changes]
             each.episodes += len(changes)
     state.totals.episodes += len(records)
     return records
-
-
-def _changes_of_spells(state: ShardState, id_: str, before: OnTime, check: Callable[[], None]) -> list[SpellChange]:
-    return state.spells.changes(id_, before, check)
 
 
 def coalescing(state: ShardState, active: QueryInForce) -> Coalescing | UnsetType:

@@ -129,8 +129,10 @@ class QuerySpells:
         return {group: _by_first(spells) for group, spells in found.items()}
 
     def _regrouped(self, group: int, revision: int, now: Sequence[LiveSpell]) -> Iterator[Entry]:
-        """Tell what new readings have changed in a group."""
+        """Tell what new readings have changed in a group, whose spells are known before: nobody may ask for all."""
         known, version = self._live.pop(group, {}), self.active.version
+        if left := _by_first(now):
+            self._live[group] = left
         firsts = {spell.first for spell in now}
         for first, spell in known.items():
             if first not in firsts:
@@ -138,8 +140,6 @@ class QuerySpells:
         for spell in now:
             if spell.first not in known or known[spell.first].told != spell.told:
                 yield spell.revised(version)
-        if left := _by_first(now):
-            self._live[group] = left
 
     def _moved_on(self, now: OnTime) -> Iterator[Entry]:
         """Tell of the spells that time has gone past, and let go of those that are final."""
@@ -149,10 +149,10 @@ class QuerySpells:
             changed = [spell for spell in moved if spell is not spells[spell.first]]
             if not changed:
                 continue
-            yield from (spell.revised(self.active.version) for spell in changed)
             self._live[group] = _by_first(moved)
             if not self._live[group]:
                 del self._live[group]
+            yield from (spell.revised(self.active.version) for spell in changed)
 
 
 def _by_first(spells: Iterable[LiveSpell]) -> _OfGroup:

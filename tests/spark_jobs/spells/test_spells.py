@@ -8,6 +8,7 @@ import pytest
 
 from coincide import Histogram, Stream
 from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.host import Host
 from spark_jobs.core.limits import Limits
 from tests.spark_jobs.inputs import Row, frame, put, removal, started
 from tests.spark_jobs.outputs import SavedCore, episodes, letters, status
@@ -51,6 +52,14 @@ def minute(begin_s: float = 0) -> list[Row]:
 
 
 class TestLife:
+    def test_one_that_was_told_is_ended_though_its_query_was_left_amid_a_push(self) -> None:
+        fused = core(hot())
+        assert told(fused, 0, minute()) == [(0, 60, "open")]
+        left = fused.push([frame(1, [reading(70, 30)])], Host(stopped=lambda: {"hot": 2}))
+        assert episodes(left) == []
+        [ended] = episodes(fused.push([removal(1, "hot", 2)]))
+        assert (ended["start_us"], ended["final"]) == (0, True)
+
     def test_open_once_then_closed_then_final(self) -> None:
         fused = core(hot())
         said = [told(fused, nth, [row]) for nth, row in enumerate(minute())]
