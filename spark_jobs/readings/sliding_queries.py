@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
+from coincide.joins.search.work import SearchWork
 from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
 from spark_jobs.core.control import ActiveReadings
@@ -66,9 +66,7 @@ class SlidingQueries:
             past_us = now.since_us(self._streams.codes[key.stream])[areas]
             source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
-    def answers(
-        self, active: ActiveReadings, before: OnTime, work: SearchWork = WHATEVER_IT_TAKES
-    ) -> Iterator[WindowAnswer]:
+    def answers(self, active: ActiveReadings, before: OnTime, work: SearchWork) -> Iterator[WindowAnswer]:
         """Answer the windows of a query before what is on time now that were not yet `before`, area by area.
 
         `work` is asked before each block of work, and told of answers before they are kept.

@@ -67,7 +67,7 @@ class ReadingsTask:
         shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us(), work)
         episodes, probabilities = 0, list[float]()
         with written_whole(self.lines) as out:
-            for told in self._bounded(self._told(ranges, shard, check)):
+            for told in self._bounded(self._told(ranges, shard)):
                 probabilities += [] if told.best_probability is None else [told.best_probability]
                 if told.best_probability is None or told.best_probability >= own_threshold(self.query) - ACCURACY:
                     episodes += 1
@@ -91,9 +91,9 @@ class ReadingsTask:
         """Return how far after its report, or before, each detection happened at the latest, whatever its template."""
         return min((each.latest_us for each in self.rows.archive.templates().values()), default=0)
 
-    def _told(self, ranges: Sequence[KeyRange], shard: _ReadingsShard, check: Callable[[], None]) -> Iterator[Told]:
+    def _told(self, ranges: Sequence[KeyRange], shard: _ReadingsShard) -> Iterator[Told]:
         for keys in ranges:
-            check()
+            shard.work.check()
             chunk = self.rows.read(keys)
             own = chunk.rows.filter(pa.array(chunk.is_own))
             yield from shard.taken(own.take(pa.array(np.sort(first_of_each(own)))), chunk.templates)
