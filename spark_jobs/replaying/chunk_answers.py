@@ -46,6 +46,7 @@ class ChunkAnswer(NamedTuple):
     """What one chunk has given."""
 
     detections: int
+    no_number: int
     matches: int
     figures: list[list[MatchColumns]]  # for each threshold asked
     counts: list[pa.Table]  # of `role_counts`
@@ -97,7 +98,8 @@ class ChunkTask:
                 if nth == self.question.telling:
                     matches += self._write(played, tuples, out, check)
                     refuse_more_matches(matches if out else 0, self.most_written)
-        return ChunkAnswer(int(played.is_own.sum()), matches, figures, role_counts(played), chunk.templates)
+        told = int(played.is_own.sum()), len(played.no_numbers), matches
+        return ChunkAnswer(*told, figures, role_counts(played), chunk.templates)
 
     def _write(self, played: PlayedRows, tuples: FoundTuples, out: BinaryIO | None, check: Check) -> int:
         """Write the records of what reaches the query's own threshold; return how many they are."""

@@ -165,7 +165,8 @@ class CompleteRun:
         chance = chance_matches(query, counts, templates, thresholds, span_s)
         for point in told["curve"]:
             point.update(chance[point["threshold"]].to_json() if point["threshold"] in chance else {})
-        totals = {name: sum(getattr(answer, name) for answer in answers) for name in ("detections", "matches")}
+        names = ("detections", "no_number", "matches")
+        totals = {name: sum(getattr(answer, name) for answer in answers) for name in names}
         return {**totals, **told}
 
 

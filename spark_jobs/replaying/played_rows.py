@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +17,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, 
 from coincide.probability import occurrence_columns
 from coincide.queries import Query
 from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.role_filter import Source
+from coincide.queries.role_filter import ReadAttribute, Source
 from spark_jobs.episodes.query_episodes import labels_of
 from spark_jobs.matching.row_buffers import NO_GROUP, AttributeGroups
 from spark_jobs.records.match_records import RecordMember
@@ -80,6 +80,18 @@ class PlayedRows:
             for (one, rows), (other, other_rows) in combinations(self.of_source.items(), 2)
             if one.stream == other.stream
         )
+
+    @cached_property
+    def no_numbers(self) -> set[tuple[int, str]]:
+        """The chunk's own rows, and attributes of them, that are no numbers where a role needs one."""
+        found: set[tuple[int, str]] = set()
+        for source, played in self.of_source.items():
+            if source.filter.where:
+                refused = self._named(source) & self.is_own
+                refused[played] = False
+                for row in np.flatnonzero(refused).tolist():
+                    found.update((row, name) for name in source.filter.no_numbers(self._reader(row)))
+        return found
 
     def differ(self, members: Int64Array) -> BoolArray:
         """Whether no row plays two roles, for tuples of positions, bool (n,)."""
@@ -220,16 +232,21 @@ class PlayedRows:
         return codes
 
     def _mask(self, source: Source) -> BoolArray:
+        mask = self._named(source)
+        if source.filter.where:
+            for row in np.flatnonzero(mask).tolist():
+                mask[row] = source.filter.admits_attributes(self._reader(row))
+        return mask if self.query.equal is None else mask & (self._groups != NO_GROUP)
+
+    def _named(self, source: Source) -> BoolArray:
+        """Whether rows may play the roles of a source as far as names go."""
         mask: BoolArray = pc.equal(self.rows["stream"], source.stream).to_numpy()
         if not source.is_whole:
             names = list(zip(self.rows["sensor_id"].to_pylist(), self.rows["area"].to_pylist(), strict=True))
             admitted = {each: source.admits_names(*each) for each in dict.fromkeys(names)}
             mask = mask & np.fromiter((admitted[each] for each in names), np.bool_, len(names))
-        if source.filter.where:
-            for row in np.flatnonzero(mask).tolist():
-                mask[row] = self._says_so(source, self._attributes[row])
-        return mask if self.query.equal is None else mask & (self._groups != NO_GROUP)
+        return mask
 
-    def _says_so(self, source: Source, attributes: bytes) -> bool:
-        by_name = attributes_of(attributes)
-        return source.filter.admits_attributes(lambda name: attribute(by_name, name))
+    def _reader(self, row: int) -> ReadAttribute:
+        """Return what tells an attribute of a row."""
+        return partial(attribute, attributes_of(self._attributes[row]))

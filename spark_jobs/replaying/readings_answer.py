@@ -41,6 +41,7 @@ class ReadingsAnswer(NamedTuple):
     """What the areas of one hash have given: how many detections, episodes, and how probable each spell is."""
 
     detections: int
+    no_number: int
     episodes: int
     probabilities: list[float]  # of windows there are none
 
@@ -73,7 +74,7 @@ class ReadingsTask:
                     episodes += 1
                     refuse_more_episodes(episodes, self.most_written)
                     out.write(told.to_record().value + b"\n")
-        return ReadingsAnswer(shard.next_seq, episodes, probabilities)
+        return ReadingsAnswer(shard.next_seq, shard.no_number, episodes, probabilities)
 
     def _bounded(self, told: Iterator[Told]) -> Iterator[Told]:
         try:
@@ -109,6 +110,7 @@ class _ReadingsShard:
     least_latest_us: int
     work: AnswerWork
     next_seq: int = 0
+    no_number: int = 0  # values that are no number, where the query needs one
     newest_us: dict[int, int] = field(default_factory=dict)  # by area code: when its latest reading happened
 
     @classmethod
@@ -155,13 +157,13 @@ class _ReadingsShard:
         return told
 
     def _spells(self, new: EventColumns, before: OnTime) -> list[Told]:
-        self.state.spells.insert(new)
+        self.no_number += len(self.state.spells.insert(new))
         changes = self.state.spells.changes(self.active.query.id, before, self.work.check)
         return [change for change in changes if isinstance(change, SpellRevision) and change.final]
 
     def _windows(self, new: EventColumns, before: OnTime) -> list[Told]:
         assert isinstance(self.active, ActiveReadings)  # noqa: S101
-        self.state.sliding.insert(new, self.state.table.columns, [self.active])
+        self.no_number += len(self.state.sliding.insert(new, self.state.table.columns, [self.active]))
         return list(self.state.sliding.answers(self.active, before, self.work))
 
     def _forget(self, on_time_us: Int64Array) -> None:
@@ -191,8 +193,8 @@ def readings_figures(
     query: ReadingsQuery | SpellQuery, least: float, answers: Sequence[ReadingsAnswer]
 ) -> dict[str, Any]:
     """Return what a summary says; spells have a curve, since a lower threshold tells more of the same spells."""
-    totals = {"detections": sum(each.detections for each in answers), "matches": 0}
-    totals["episodes"] = sum(each.episodes for each in answers)
+    names = ("detections", "no_number", "episodes")
+    totals = {"matches": 0, **{name: sum(getattr(each, name) for each in answers) for name in names}}
     if isinstance(query, ReadingsQuery):
         return totals
     own, reached = query.rule.threshold, np.array([each for answer in answers for each in answer.probabilities])

@@ -170,4 +170,5 @@ class _LiveFigures:
             return {}
         status = decode(self._status)
         totals = {name: status["totals"][name] for name in ("detections", "accepted", "late", "duplicates", "evicted")}
-        return {"replayed": totals, "suspended": status["queries"].get(query, {}).get("suspended", {})}
+        suspended = status["queries"].get(query, {}).get("suspended", {})
+        return {"replayed": totals, "no_number": status["totals"]["no_number"], "suspended": suspended}

@@ -57,6 +57,7 @@ class RunAnswer(AnyRunAnswer, frozen=True, kw_only=True):
 
     request: RunRequestAnswer
     frames: int | None = None
+    no_number: int = 0
     matches: int | None = None
     episodes: int | None = None
     own_threshold: float | None = None

@@ -120,7 +120,7 @@ def test_complete_is_what_the_core_says_if_nobody_is_late(
     summary = whole.execute()
     assert written(whole) == expected
     assert summary["episodes"] == len(expected) > 10
-    assert (summary["detections"], summary["matches"]) == (1_200, 0)
+    assert (summary["detections"], summary["matches"], summary["no_number"]) == (1_200, 0, 24)
     assert faults("history-run", summary) == []
     monkeypatch.setattr("spark_jobs.replaying.complete_run.CHUNK_ROWS", 40)
     monkeypatch.setattr("spark_jobs.archiving.folders.ROWS_IN_GROUP", 20)

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,28 @@ from deploy.local.machine import free_ports
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, write_rows
 from spark_jobs.archiving.merging import merge_folders
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
 from spark_jobs.history import main, usual_source
+from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.archive_rows import HashRows, Wanted
 from spark_jobs.replaying.complete_answer import complete_matches, reach_us
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.run import Run
 from spark_jobs.settings import HistorySettings
-from tests.spark_jobs.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows, table_of
+from tests.spark_jobs.inputs import put
+from tests.spark_jobs.outputs import status
+from tests.spark_jobs.replaying.test_answers import (
+    PAIR,
+    STREAMS,
+    THREE,
+    FakeTopic,
+    frames_of,
+    played,
+    some_rows,
+    table_of,
+)
 from tests.test_contracts import faults
 
 FRAMES = frames_of(some_rows(3, 300))
@@ -80,6 +96,61 @@ def test_a_run_writes_the_matches_of_the_range_and_says_so(archive: Archive, que
     assert [faults("matches", match) for match in matches] == [[]] * len(matches)
     [own] = [point for point in summary["curve"] if point["threshold"] == summary["own_threshold"]]
     assert own["matches"] == len(matches)
+
+
+LOUD = {"stream": "p", "where": {"attributes.db": {"above": 5}}}
+OF_NUMBERS = {**PAIR, "id": "numbers", "from": {"a": LOUD, "b": {**LOUD, "sensors": ["p-1", "p-2"]}}}
+
+
+def frames_with_words() -> list[InputRecord]:
+    """Every third detection says a word where the query needs a number."""
+    rows = some_rows(3, 300)
+    rows[::3] = [replace(row, attributes=(("db", "loud"), *row.attributes[1:])) for row in rows[::3]]
+    return frames_of(rows)
+
+
+def counted_live(query: dict[str, Any], frames: Sequence[InputRecord]) -> int:
+    output = FusionCore(STREAMS, Limits(), 0).push([put(0, query), *frames])
+    return int(status(output)["totals"]["no_number"])
+
+
+def test_a_value_that_is_no_number_is_counted_once_whoever_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both roles need it, every chunk near it sees it, and it was posted again."""
+    archive, frames = Archive.opened(tmp_path / "words", 3), frames_with_words()
+    for batch, some in enumerate((frames, frames[5:20])):
+        table, templates = table_of([each._replace(offset=each.offset + 1_000 * batch) for each in some])
+        archive.write_templates({id_: each.to_json() for id_, each in templates.items()})
+        archive.write(table, batch_file(batch, 0, 0))
+    monkeypatch.setattr("spark_jobs.replaying.complete_run.CHUNK_ROWS", 15)
+    monkeypatch.setattr("spark_jobs.archiving.folders.ROWS_IN_GROUP", 10)
+    for path in archive.files():
+        write_rows(path, pq.ParquetFile(path).read())
+    run = run_of(archive, OF_NUMBERS)
+    assert len([keys for each in range(3) for keys in chunks_of(archive, run.request, each)]) > 8
+    summary = run.execute()
+    assert summary["no_number"] == counted_live(OF_NUMBERS, frames) > 30
+    assert faults("history-run", summary) == []
+
+
+class WholeTopic(FakeTopic):
+    """Frames that were all received at once."""
+
+    def first_offsets(self) -> dict[int, int]:
+        return {0: 0, 1: 0}
+
+    def offsets_at(self, _us: int) -> dict[int, int]:
+        return {0: 999, 1: 999}
+
+
+def test_a_run_as_live_counts_values_that_are_no_number(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = WholeTopic(frames_with_words(), 1)
+    monkeypatch.setattr("spark_jobs.runs.run.opened_topic", lambda *_: nullcontext(topic))
+    monkeypatch.setattr("spark_jobs.runs.run.present_streams", lambda *_: STREAMS)
+    summary = run_of(archive, OF_NUMBERS, source="topic", as_live=True).execute()
+    assert summary["no_number"] == counted_live(OF_NUMBERS, frames_with_words()) > 30
+    assert faults("history-run", summary) == []
 
 
 def test_a_part_of_the_range_has_the_matches_within(archive: Archive) -> None:

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from services.console.drawing.run_charts import RunCurve
-from services.console.pages.history.run_words import exact_counts, exact_range_of, found_by, kind_of, range_of, state_of
+from services.console.pages.history.run_words import (
+    exact_counts,
+    exact_range_of,
+    found_by,
+    kind_of,
+    no_numbers_of,
+    range_of,
+    state_of,
+)
 from services.console.pages.number_words import count, counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, copy_button, figure
@@ -49,7 +57,7 @@ class RunOutcome:
         asked = f"{kind_of(run.request)}; {range_of(run.request, self._viewer.times)}."
         looked = "" if run.detections is None else f" in {counted(run.detections, 'detection')}"
         found = f" It found {found_by(run)}{looked}." if run.matches is not None else ""
-        return f"{asked} It is {state_of(run)}.{found}" + (f" {run.error}" if run.error else "")
+        return " ".join(filter(None, (f"{asked} It is {state_of(run)}.{found}", no_numbers_of(run), run.error)))
 
     def _draw(self, run: RunAnswer) -> None:
         self._box.clear()

@@ -80,6 +80,12 @@ def found_by(run: RunAnswer) -> str:
     return counted(run.matches, "match", "matches") + episodes
 
 
+def no_numbers_of(run: RunAnswer) -> str:
+    """Return how many values could not be compared, as a sentence; none if all could."""
+    are = counted(run.no_number, "value is no number", "values are no numbers")
+    return f"{are}, where the query needs one." if run.no_number else ""
+
+
 def exact_counts(run: RunAnswer) -> str:
     """Return what it looked at and found, as it is."""
     return exact({"detections": run.detections, "matches": run.matches, "episodes": run.episodes})
