@@ -31,8 +31,8 @@ from coincide.templates.codes import TemplatesInOrder
 ACCURACY = 1e-12
 DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed together
 
-Reading = tuple[str, str]
-"""Sensor and id; of readings of a group at one instant the smallest counts."""
+Reading = tuple[str | bytes, ...]
+"""Sensor and id, and what is wanted back with them; of readings of a group at one instant the smallest counts."""
 
 
 @dataclass(frozen=True)

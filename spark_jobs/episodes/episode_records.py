@@ -27,9 +27,9 @@ class EpisodeRecordMember(NamedTuple):
         """What tells it from all others."""
         return list(self[:4])
 
-    def to_record(self) -> dict[str, str | int]:
-        """Return what names it, by field."""
-        return dict(zip(self._fields[:4], self.name, strict=True))
+    def to_record(self) -> dict[str, str | int | Raw]:
+        """Return its fields by name; the attributes as they were reported."""
+        return {**self._asdict(), "attributes": Raw(self.attributes)}
 
 
 class Part(Struct, array_like=True, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from msgspec import Raw, json
+from msgspec import json
 
 from coincide.queries import EpisodeRule
 from spark_jobs.episodes.episode_records import EpisodeRetraction, EpisodeRevision, GroupKey, Part, episode_id, united
@@ -63,7 +63,7 @@ class LiveEpisode:
             open=self.phase is Phase.OPEN,
             final=self.phase is Phase.FINAL,
             received_at_us=whole.received_at_us,
-            members=[{**each.to_record(), "attributes": Raw(each.attributes)} for each in whole.members],
+            members=[each.to_record() for each in whole.members],
             members_truncated=whole.truncated,
         )
 

@@ -13,7 +13,7 @@ from spark_jobs.core.control import SecondCount
 from spark_jobs.records.status import Suspension, Totals
 from spark_jobs.rows.areas import PartitionClock
 
-FORMAT = 12  # raise it with every change of Header, Slot or what they hold
+FORMAT = 13  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 

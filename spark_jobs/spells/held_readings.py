@@ -21,7 +21,7 @@ from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.attributes import Scalar
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
-from spark_jobs.spells.spell_slots import NUMBERS, SettledStretch
+from spark_jobs.spells.spell_slots import NUMBERS, SettledStretch, SpellReading
 
 SPARE_CODES = 1024
 CODE_BITS = 32  # of a group; the code of its area comes above
@@ -75,6 +75,7 @@ class HeldReadings:
         if len(at):
             is_known = ~np.isnan(readings.value)  # one without a value ends the reading before it, and begins nothing
             begins, lasts = judge(readings.value, rows.seq[at])
+            sensors, ids, _ = zip(*readings.refs.tolist(), strict=True)
             taken = SpellReadings(
                 group=group,
                 begins=begins & is_known,
@@ -83,7 +84,7 @@ class HeldReadings:
                 detected_at_us=rows.detected_at_us[at],
                 template=self._own_templates(rows.template[at]),
                 value=np.where(is_known, readings.value, 0.0),
-                reading=_objects([(sensor, id_) for sensor, id_, _ in readings.refs.tolist()]),
+                reading=_objects(list(map(SpellReading, sensors, ids, (rows.attributes[row] for row in at.tolist())))),
                 revision=rows.offset[at],
                 received_at_us=rows.received_at_us[at],
             )

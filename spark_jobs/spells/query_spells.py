@@ -16,7 +16,7 @@ from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.on_time import OnTime
 from spark_jobs.spells.held_readings import HeldReadings
 from spark_jobs.spells.live_spell import Entry, LiveSpell
-from spark_jobs.spells.spell_slots import SettledStretch
+from spark_jobs.spells.spell_slots import SettledStretch, SpellReading
 
 _OfGroup = dict[EpisodeRecordMember, LiveSpell]  # by first reading
 
@@ -105,14 +105,12 @@ class QuerySpells:
     def _spell(self, spells: Spells, at: int, over_us: int) -> LiveSpell:
         runs, stream = spells.runs, self.active.query.stream
         key, label, area = self.held.group(int(runs.group[at]))
-        first_sensor, first_id = runs.first[at]
-        last_sensor, last_id = runs.last[at]
         return LiveSpell(
             key=key,
             area=area,
             label=label,
-            first=EpisodeRecordMember(int(runs.first_detected_us[at]), first_sensor, first_id, stream),
-            last=EpisodeRecordMember(int(runs.last_detected_us[at]), last_sensor, last_id, stream),
+            first=_member(runs.first[at], int(runs.first_detected_us[at]), stream),
+            last=_member(runs.last[at], int(runs.last_detected_us[at]), stream),
             start_us=int(runs.first_us[at]),
             end_us=int(spells.end_us[at]),
             is_ended=bool(spells.is_ended[at]),
@@ -153,6 +151,10 @@ class QuerySpells:
             if not self._live[group]:
                 del self._live[group]
             yield from (spell.revised(self.active.version) for spell in changed)
+
+
+def _member(reading: SpellReading, detected_at_us: int, stream: str) -> EpisodeRecordMember:
+    return EpisodeRecordMember(detected_at_us, reading.sensor, reading.id, stream, reading.attributes)
 
 
 def _by_first(spells: Iterable[LiveSpell]) -> _OfGroup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import NamedTuple
 
 from msgspec import Raw, Struct, msgpack
 
@@ -24,6 +25,14 @@ NUMBERS = (
 )
 
 
+class SpellReading(NamedTuple):
+    """What of a reading is told of a spell that begins or ends with it; sensor and id tell it from others."""
+
+    sensor: str
+    id: str
+    attributes: bytes
+
+
 class SettledStretch(Struct, array_like=True, frozen=True):
     """What the readings of one group have become up to an instant; as the columns of `Stretches` by these names."""
 
@@ -32,8 +41,8 @@ class SettledStretch(Struct, array_like=True, frozen=True):
     goes_on: bool
     template: tuple[bytes, bytes]  # of its first reading: edges in seconds, and mass
     values: bytes  # of its first and its last reading, as a JSON list
-    first: tuple[str, str]
-    last: tuple[str, str]
+    first: SpellReading
+    last: SpellReading
     numbers: list[int]  # by `NUMBERS`
     probability: float
 

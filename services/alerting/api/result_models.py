@@ -22,6 +22,7 @@ class EpisodeMemberBody(BaseModel):
     id: str
     stream: str
     detected_at_us: int
+    attributes: dict[str, Any] = {}
 
 
 class MatchMemberBody(EpisodeMemberBody):
@@ -31,7 +32,6 @@ class MatchMemberBody(EpisodeMemberBody):
     earliest_us: int
     latest_us: int
     template: str
-    attributes: dict[str, Any] = {}
 
 
 class OccurredBody(BaseModel):
@@ -196,7 +196,9 @@ class EpisodeBody(BaseModel):
     final: bool | None = Field(None, description="Nothing on time can change it.")
     received_at_us: int | None = Field(None, description="When ingest had the newest detection that changed it.")
     members: list[EpisodeMemberBody] | None = Field(
-        None, description="The first 200 distinct detections by (detected_at_us, sensor, id, stream)."
+        None,
+        description="The first 200 distinct detections by (detected_at_us, sensor, id, stream); of a spell its "
+        "first and its last reading; none of a window.",
     )
     members_truncated: bool | None = Field(None, description="There are more members than those listed.")
 

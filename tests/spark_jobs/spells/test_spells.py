@@ -51,6 +51,11 @@ def minute(begin_s: float = 0) -> list[Row]:
     return [reading(begin_s + at_s) for at_s in range(0, 70, 10)]
 
 
+def member(at_s: int, celsius: float = 45) -> dict[str, Any]:
+    name = {"detected_at_us": at_s * 1_000_000, "sensor": "hall", "id": f"hall-{at_s}", "stream": "temperature"}
+    return {**name, "attributes": {"celsius": celsius}}
+
+
 class TestLife:
     def test_one_that_was_told_is_ended_though_its_query_was_left_amid_a_push(self) -> None:
         fused = core(hot())
@@ -105,13 +110,22 @@ class TestLife:
             "open": True,
             "final": False,
             "received_at_us": 100_000_000,
-            "members": [
-                {"detected_at_us": 0, "sensor": "hall", "id": "hall-0", "stream": "temperature"},
-                {"detected_at_us": 60_000_000, "sensor": "hall", "id": "hall-60", "stream": "temperature"},
-            ],
+            "members": [member(0), member(60)],
             "members_truncated": True,
             "value": 45,
         }
+
+    def test_its_members_have_their_attributes_after_they_were_settled_and_saved(self) -> None:
+        """The first reading is not kept any more; what stands for it is read from the slots."""
+        saved = SavedCore(STREAMS, Limits(sweep_after=1))
+        fused = core(hot(hold_s=2 * DAY_S), limits=saved.limits)
+        for nth, rows in enumerate(([*minute(), tick(DAY_S)], [reading(DAY_S, 50)], [tick(DAY_S + 40)])):
+            fused.push([frame(nth, rows)])
+            saved.save(fused)
+        assert status(fused.push([]))["buffered"]["temperature"] == 0
+        saved.save(fused)
+        [said] = episodes(saved.restored().push([frame(9, [reading(DAY_S + 60, 30)])]))
+        assert said["members"] == [member(0), member(DAY_S, 50)]
 
 
 class TestTwoLimits:

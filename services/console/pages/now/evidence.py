@@ -131,7 +131,7 @@ class Evidence:
             self._when(match, templates, onset_bars(match, templates, query))
             self._probabilities(match, judged_of(match, query, explanation))
             self._chance(match)
-            self._members(match.members, templates)
+            self._members("Who saw it", match.members, templates)
             self._ways("match", id_, raw, *_span_of(match.members))
 
     async def _templates_of(self, members: list[MemberAnswer]) -> dict[str, TemplateAnswer]:
@@ -211,9 +211,9 @@ class Evidence:
             said = Words("p", f"Chance alone gives so probable a match here {rate(match.chance_rate_hz)}.")
             said.props["title"] = f"{match.chance_rate_hz!r} Hz"
 
-    def _members(self, members: list[MemberAnswer], templates: dict[str, TemplateAnswer]) -> None:
+    def _members(self, title: str, members: list[MemberAnswer], templates: dict[str, TemplateAnswer]) -> None:
         times = self._view.viewer.times
-        Words("h3", "Who saw it")
+        Words("h3", title)
         with ui.element("ul").classes("members"):
             for member in members:
                 template = templates.get(template_id(member))
@@ -259,6 +259,7 @@ class Evidence:
                     sensors = ", ".join(member.sensor for member in match.members)
                     self._go(f"{sensors}: {probability(match.probability)}", "match", match.id)
             if episode.is_of_readings and episode.members:
+                self._members("Its first and its last reading", episode.members, {})
                 await self._show_curve(episode.members[0].sensor, episode.members[0].stream)
             self._ways("episode", id_, raw, episode.start_us, episode.end_us)
 
