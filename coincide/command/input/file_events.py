@@ -14,7 +14,7 @@ import pyarrow as pa
 from coincide.arrays.instants import LATEST_TIME_US, TimeUnit
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import BadRows, CommandError, RowFaults
-from coincide.command.input.chunks import Advance, Chunk, listed
+from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.file_columns import (
     LABEL_COLUMNS,
     TIME_COLUMNS,
@@ -24,6 +24,7 @@ from coincide.command.input.file_columns import (
     time_column_of,
 )
 from coincide.command.input.file_times import TimeForm, read_instants_us, read_optional_instants_us
+from coincide.command.input.file_values import read_attribute
 from coincide.command.input.formats import format_of, read_chunks
 from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_uncertainty
 from coincide.command.input.repeats import RECEIVED_COLUMNS, identities
@@ -96,18 +97,18 @@ class EventReader:
             time_us = read_instants_us(chunk.column(chosen), chosen, faults, **form)
             own = read_own_uncertainty(chunk, faults, **form)
             received_us = self._received_at_us(chunk, faults)
+            attributes = {name: self._values(chunk, name) for name in self._attributes}
         except CommandError as error:
             raise CommandError(f"{self._path}: {error}") from None
         there = [name for name in self._labels if name in chunk.columns]
         labels = {name: read_labels(chunk.columns[name], name, faults) for name in there}
-        attributes = {name: self._values(chunk, name) for name in self._attributes}
         known_by = identities(chunk, labels)
         rows = FileEvents(self._path, chunk.row, chunk.place, time_us, received_us, known_by, own, labels, attributes)
         return without_faulty(rows, faults, bad)
 
     def _values(self, chunk: Chunk, name: str) -> list[Any]:
         """Return the values of an attribute as the file has them: in CSV all are texts, and an empty one is none."""
-        values = listed(chunk.column(name))
+        values = read_attribute(chunk.column(name), name)
         return [value or None for value in values] if format_of(self._path) == "csv" else values
 
     def _received_at_us(self, chunk: Chunk, faults: RowFaults) -> Int64Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray
-from coincide.command.faults import RowFaults, ValueRefused
+from coincide.command.faults import CommandError, RowFaults, ValueRefused
 from coincide.command.input.chunks import Column, first_filled, is_text, listed, typed
 from coincide.command.input.file_columns import read_labels, read_numbers
 
@@ -67,6 +67,36 @@ class ValueColumn:
         allowed = "a number or a text" if self._is_number is None else "a text"
         faults.add_all(np.flatnonzero(_is_empty(texts)), str(ValueRefused(self.name, None, allowed)))
         return texts.cast(pa.large_string())
+
+
+_OF_ATTRIBUTES = (
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_null),
+)
+
+
+def read_attribute(values: Column, name: str) -> list[Any]:
+    """Return the values of an attribute as a person sees them, None where there is none.
+
+    A typed column is one of texts, numbers, dates (which are texts) or true and false; another is a CommandError.
+    """
+    if isinstance(values, list):
+        return values
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values = values.dictionary_decode()
+    if pa.types.is_decimal(values.type):
+        return [None if each is None else _plain_number(each) for each in values.to_pylist()]
+    if pa.types.is_date(values.type):
+        return list(values.cast(pa.string()).to_pylist())
+    if not any(is_such(values.type) for is_such in _OF_ATTRIBUTES):
+        allowed = "an attribute is a text, a number, a date, true or false"
+        raise CommandError(f"{name} is of the type {kind}: {allowed}")
+    return list(values.to_pylist())
+
+
+def _plain_number(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 _PLAIN_NUMBER = r"^[+-]?(?:(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]\d+)?|(?i:nan|inf|infinity))$"

@@ -100,7 +100,7 @@ class PlayingEvents:
 
 
 def _key(value: Any) -> str:
-    if not isinstance(value, Scalar):
+    if not isinstance(value, Scalar) or value != value:  # noqa: PLR0124 - nan is no value
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # numbers are compared by what they are worth
