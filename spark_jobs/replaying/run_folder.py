@@ -108,7 +108,13 @@ class Reporter:
 
     def tell(self, state: str, **figures: Any) -> dict[str, Any]:
         """Write and return the summary."""
-        summary = {
+        summary = self.summary(state, **figures)
+        self.folder.tell(summary)
+        return summary
+
+    def summary(self, state: str, **figures: Any) -> dict[str, Any]:
+        """Return the summary as it would be told."""
+        return {
             "v": 1,
             "run": self.request.id,
             "state": state,
@@ -118,8 +124,6 @@ class Reporter:
             **({"archive_state": self.archive_state} if self.archive_state else {}),
             **figures,
         }
-        self.folder.tell(summary)
-        return summary
 
 
 class CancelledError(Exception):

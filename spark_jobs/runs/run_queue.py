@@ -63,7 +63,8 @@ class RunQueue:
         self._lock = threading.Condition()
         self._waiting: dict[str, AnyRequest] = {}
         self._asked_by: dict[str, str] = {}  # of those that wait; a restart forgets it
-        self._cancelled: set[str] = set()
+        self._cancelled: set[str] = set()  # the one at work, if somebody has cancelled it
+        self._anew: dict[str, dict[str, Any]] = {}  # what is said of it where it was asked for again meanwhile
         self._at_work: str | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
@@ -88,12 +89,13 @@ class RunQueue:
     def submit(self, request: AnyRequest, key: str | None = None) -> tuple[dict[str, Any], bool]:
         """Return what is known of the run, and whether it is new; of those that wait, at most half are of one `key`.
 
-        One that failed or was cancelled is done again. So is one whose answer is no longer fresh, and may have become
-        another: the archive has more of its range by now, or the run read the topic and began less than `SETTLED_US`
-        after its range.
+        One that failed or was cancelled is done again, even before the one that is cancelled has ended. So is one whose
+        answer is no longer fresh, and may have become another: the archive has more of its range by now, or the run
+        read the topic and began less than `SETTLED_US` after its range.
         """
         with self._lock:
-            known = self.summary(request.id)
+            is_dying = request.id in self._cancelled
+            known = None if is_dying and request.id not in self._anew else self.summary(request.id)
             if known is not None and (known["state"] in UNFINISHED or self._still_serves(request, known)):
                 return known, False
             if len(self._waiting) >= MOST_WAITING:
@@ -101,7 +103,9 @@ class RunQueue:
             if key is not None:
                 self._note_asked_by(request, key)
             self._waiting[request.id] = request
-            summary = Reporter(self.folder(request.id), request, lambda: False).tell("queued", progress=0.0)
+            reporter = Reporter(self.folder(request.id), request, lambda: False)
+            summary = (reporter.summary if is_dying else reporter.tell)("queued", progress=0.0)
+            self._anew |= {request.id: summary} if is_dying else {}
             self._lock.notify_all()
             return self._with_ahead(summary), True
 
@@ -129,7 +133,7 @@ class RunQueue:
     def summary(self, run: str) -> dict[str, Any] | None:
         """Return what is known of a run, and of one that waits how many go first; None if there is none."""
         try:
-            return self._with_ahead(self.folder(run).summary())
+            return self._with_ahead(self._anew.get(run) or self.folder(run).summary())
         except RunError:
             return None
 
@@ -155,6 +159,7 @@ class RunQueue:
             if self.summary(run) is None:
                 return False
             self._waiting.pop(run, None)
+            self._anew.pop(run, None)
             if run == self._at_work:
                 self._cancelled.add(run)  # deleted once it has ended
             else:
@@ -175,6 +180,8 @@ class RunQueue:
                 if request.id in self._cancelled:
                     self._cancelled.discard(request.id)
                     self._forget(request.id)
+                    if (anew := self._anew.pop(request.id, None)) is not None:
+                        self.folder(request.id).tell(anew)
                 self._at_work = None
                 if not self._stopping:
                     self._forget_oldest()

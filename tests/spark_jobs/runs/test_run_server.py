@@ -270,6 +270,77 @@ def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: Hist
     queue.stop(5)
 
 
+class Dying:
+    """Does its first run until it was cancelled and may end, and then says so; later ones at once."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end, self.done = threading.Event(), threading.Event(), list[str]()
+
+    def __call__(self, request: AnyRequest, reporter: Reporter) -> None:
+        if not self.begun.is_set():
+            self.begun.set()
+            self.may_end.wait(30)
+            assert reporter.is_cancelled()
+            reporter.tell("cancelled")
+            return
+        assert not reporter.is_cancelled()
+        self.done.append(request.id)
+        reporter.tell("done")
+
+
+def test_who_asks_for_a_run_that_is_being_cancelled_gets_a_new_one(settings: HistorySettings) -> None:
+    dying = Dying()
+    queue = RunQueue(settings.runs_path, dying, Kept(9))
+    queue.start()
+    [request] = requests(settings, 1)
+    queue.submit(request)
+    assert dying.begun.wait(5)
+    assert queue.delete(request.id)
+    said, is_new = queue.submit(request)
+    assert (is_new, said["state"], said["ahead"]) == (True, "queued", 1)
+    assert not queue.submit(request)[1]  # that one is asked for twice
+    queue.folder(request.id).tell({**said, "state": "running"})  # as the one that is cancelled may still say
+    assert queue.summary(request.id) == said
+    dying.may_end.set()
+    until(lambda: dying.done == [request.id], 60, of=[psutil.Process()])
+    until(lambda: (queue.summary(request.id) or {}).get("state") == "done", 60, of=[psutil.Process()])
+    queue.stop(5)
+
+
+def test_a_new_one_is_cancelled_as_well_before_the_old_one_has_ended(settings: HistorySettings) -> None:
+    dying = Dying()
+    queue = RunQueue(settings.runs_path, dying, Kept(9))
+    queue.start()
+    [request] = requests(settings, 1)
+    queue.submit(request)
+    assert dying.begun.wait(5)
+    assert queue.delete(request.id)
+    assert queue.submit(request)[1]
+    assert queue.delete(request.id)
+    dying.may_end.set()
+    until(lambda: queue.summary(request.id) is None, 60, of=[psutil.Process()])
+    assert queue.stop(5)
+    assert dying.done == []
+
+
+def test_a_new_one_is_not_lost_where_the_process_ends_meanwhile(settings: HistorySettings) -> None:
+    dying = Dying()
+    queue = RunQueue(settings.runs_path, dying, Kept(9))
+    queue.start()
+    [request] = requests(settings, 1)
+    queue.submit(request)
+    assert dying.begun.wait(5)
+    assert queue.delete(request.id)
+    assert queue.submit(request)[1]
+    assert not queue.stop(0.05)
+    dying.may_end.set()
+    assert queue.stop(30)
+    again = RunQueue(settings.runs_path, dying, Kept(9))
+    again.start()
+    until(lambda: dying.done == [request.id], 60, of=[psutil.Process()])
+    assert again.stop(30)
+
+
 def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> None:
     stalling = Stalling()
     queue = RunQueue(settings.runs_path, stalling, Kept(9))
