@@ -63,6 +63,7 @@ class RunQueue:
         self._lock = threading.Condition()
         self._waiting: dict[str, AnyRequest] = {}
         self._asked_by: dict[str, str] = {}  # of those that wait; a restart forgets it
+        self._askers: dict[str, int] = {}  # how often each was asked for, less those that left; a restart forgets it
         self._cancelled: set[str] = set()  # the one at work, if somebody has cancelled it
         self._anew: dict[str, dict[str, Any]] = {}  # what is said of it where it was asked for again meanwhile
         self._at_work: str | None = None
@@ -97,17 +98,23 @@ class RunQueue:
             is_dying = request.id in self._cancelled
             known = None if is_dying and request.id not in self._anew else self.summary(request.id)
             if known is not None and (known["state"] in UNFINISHED or self._still_serves(request, known)):
+                self._note_asker(request.id, known)
                 return known, False
             if len(self._waiting) >= MOST_WAITING:
                 raise QueueFullError(f"{MOST_WAITING} runs wait already")
             if key is not None:
                 self._note_asked_by(request, key)
+            self._note_asker(request.id, known)
             self._waiting[request.id] = request
             reporter = Reporter(self.folder(request.id), request, lambda: False)
             summary = (reporter.summary if is_dying else reporter.tell)("queued", progress=0.0)
             self._anew |= {request.id: summary} if is_dying else {}
             self._lock.notify_all()
             return self._with_ahead(summary), True
+
+    def _note_asker(self, run: str, known: Mapping[str, Any] | None) -> None:
+        """Count who asks for a run; who asked for a known one before this process began counts as one."""
+        self._askers[run] = self._askers.get(run, 0 if known is None else 1) + 1
 
     def _note_asked_by(self, request: AnyRequest, key: str) -> None:
         self._asked_by = {run: each for run, each in self._asked_by.items() if run in self._waiting}
@@ -160,11 +167,23 @@ class RunQueue:
                 return False
             self._waiting.pop(run, None)
             self._anew.pop(run, None)
+            self._askers.pop(run, None)
             if run == self._at_work:
                 self._cancelled.add(run)  # deleted once it has ended
             else:
                 self._forget(run)
             return True
+
+    def leave(self, run: str) -> bool:
+        """Take back one asking for a run, and delete it with the last one; return whether it was deleted.
+
+        One that was asked for before this process began stays, since nobody knows by how many.
+        """
+        with self._lock:
+            left = self._askers.get(run, 2) - 1
+            if run in self._askers:
+                self._askers[run] = left
+            return left == 0 and self.delete(run)
 
     def _work(self) -> None:
         while True:
@@ -208,6 +227,8 @@ class RunQueue:
                 self._forget(run)
 
     def _forget(self, run: str) -> None:
+        if run not in self._anew:
+            self._askers.pop(run, None)
         shutil.rmtree(self.folder(run).path, ignore_errors=True)
 
 

@@ -133,8 +133,8 @@ class _Handler(GuardedHandler):
         run, _ = self._run()
         queue, author = self.server.service.queue, self._author()
         said = queue.summary(run) or {}
-        queue.delete(run)
-        if said and _kind(said) == "learning":
+        is_deleted = queue.leave(run) if _leaves(self.query) else queue.delete(run)
+        if is_deleted and said and _kind(said) == "learning":
             self.server.access.audit.note(author, "learning_run.deleted", run, said["request"], None)
         self._send(HTTPStatus.NO_CONTENT, b"")
 
@@ -289,6 +289,13 @@ def _refuse_unknown(fields: Mapping[str, Any], known: tuple[str, ...]) -> None:
 def _kind(summary: Mapping[str, Any]) -> str:
     """Return in which collection a run is."""
     return "history" if asks_query(summary["request"]) else "learning"
+
+
+def _leaves(query: str) -> bool:
+    leaves = dict(parse_qsl(query)).get("leave", "false")
+    if leaves not in ("true", "false"):
+        raise RunError(f"leave is {leaves[:80]!r}: true or false")
+    return leaves == "true"
 
 
 def _other(query: str) -> str:

@@ -9,7 +9,7 @@ from ssl import SSLContext
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -31,6 +31,9 @@ PASSED_ON = ("authorization", "content-type", "accept", REASON_HEADER.lower())
 PASSED_BACK = ("content-type", "content-length", "www-authenticate", "retry-after")
 
 RunId = Annotated[str, Path(pattern=r"^r-[0-9a-f]{32}$", description="The run's id.")]
+Leave = Annotated[
+    bool, Query(description="Only take back that it was asked for: it goes with the last of those that asked for it.")
+]
 QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="The query's id.")]
 Part = Literal["matches", "episodes", "curve", "compare"]
 LEARNING: dict[str, Any] = {
@@ -175,7 +178,7 @@ def history_router(settings: AlertingSettings) -> APIRouter:
         return await passed_on(request)
 
     @router.delete("/history-runs/{id}", summary="Cancel a run and delete its results", status_code=204)
-    async def delete_run(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
+    async def delete_run(request: Request, id: RunId, leave: Leave = False) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
     @router.get(

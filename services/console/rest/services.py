@@ -49,6 +49,7 @@ class Change:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
+    parameters: Parameters = field(default_factory=dict)
 
     @property
     def all_headers(self) -> dict[str, str]:
@@ -185,7 +186,7 @@ class Rest:
 
     async def make(self, change: Change) -> Any:
         """Return the JSON of the answer to a change; None where it has no body."""
-        request = self.request(change.method, change.service, change.path, body=change.body)
+        request = self.request(change.method, change.service, change.path, change.parameters, change.body)
         request.headers.encoding = "utf-8"
         for name, value in change.all_headers.items():
             request.headers[name] = value
@@ -194,7 +195,8 @@ class Rest:
 
     def command(self, change: Change) -> str:
         """Return the command that makes the very same change."""
-        return self.curl(change.method, change.service, change.path, body=change.body, headers=change.all_headers)
+        said = change.parameters, change.body, change.all_headers
+        return self.curl(change.method, change.service, change.path, *said)
 
     def curl(
         self,

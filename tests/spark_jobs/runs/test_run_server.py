@@ -307,6 +307,42 @@ def test_who_asks_for_a_run_that_is_being_cancelled_gets_a_new_one(settings: His
     queue.stop(5)
 
 
+def test_a_run_goes_with_the_last_who_leaves_it(client: httpx2.Client) -> None:
+    first, *others = (client.post("/v1/history-runs", json=ASKED).json()["run"] for _ in range(3))
+    assert others == [first, first]
+    path = f"/v1/history-runs/{first}"
+    for _ in range(2):
+        assert client.delete(path, params={"leave": "true"}).status_code == 204
+        assert client.get(path).status_code == 200
+    assert client.delete(path, params={"leave": "true"}).status_code == 204
+    until(lambda: client.get(path).status_code == 404, 60, of=[psutil.Process()])
+    again = client.delete(path, params={"leave": "perhaps"})
+    assert again.status_code == 404
+    client.post("/v1/history-runs", json=ASKED)
+    refused = client.delete(path, params={"leave": "perhaps"})
+    assert (refused.status_code, refused.json()["detail"]) == (422, "leave is 'perhaps': true or false")
+    assert client.delete(path).status_code == 204
+
+
+def test_nobody_takes_along_what_was_asked_of_the_process_before(settings: HistorySettings) -> None:
+    def execute(_request: AnyRequest, reporter: Reporter) -> None:
+        reporter.tell("done", progress=1.0)
+
+    [request] = requests(settings, 1)
+    for leaves in (False, True):
+        queue = RunQueue(settings.runs_path, execute, Kept(9))
+        queue.start()
+        if leaves:
+            assert queue.leave(request.id) is False  # nobody knows who asked for it
+        queue.submit(request)
+        until(lambda: (queue.summary(request.id) or {}).get("state") == "done", 60, of=[psutil.Process()])  # noqa: B023
+        if leaves:
+            assert queue.leave(request.id) is False
+            assert queue.leave(request.id) is True
+            assert queue.summary(request.id) is None
+        assert queue.stop(30)
+
+
 def test_a_new_one_is_cancelled_as_well_before_the_old_one_has_ended(settings: HistorySettings) -> None:
     dying = Dying()
     queue = RunQueue(settings.runs_path, dying, Kept(9))

@@ -28,19 +28,18 @@ class Example(NamedTuple):
 
 
 class PastRuns:
-    """Asks for runs over REST; each method raises `RestError`. It removes those that it began and nobody looks at."""
+    """Asks for runs over REST; each method raises `RestError`. It leaves those that nobody looks at."""
 
     def __init__(self, rest: Rest, *, may_remove: bool) -> None:
         self._rest, self._may_remove = rest, may_remove
-        self._counting: str | None = None  # the what-if that it began last
+        self._counting: str | None = None  # the what-if that it asked for last
 
     async def what_if(self, query: str, asked: Mapping[str, Any], say: Callable[[str], object]) -> RunAnswer:
         """Return a run that counts only, when it is over; `say` hears how far it is. It replaces the one before."""
         run = await self._rest.post(RunAnswer, "alerting", what_if_path(query), asked)
-        before, is_known = self._counting, run.is_over and run.run != self._counting
-        self._counting = None if is_known else run.run
-        if before is not None and before != run.run:
-            await self._remove(before)
+        before, self._counting = self._counting, run.run
+        if before is not None:
+            await self._leave(before)
         return await self._over(run, say)
 
     async def _over(
@@ -57,13 +56,11 @@ class PastRuns:
     async def examples(self, asked: Mapping[str, Any], is_wanted: Callable[[], bool]) -> list[Example]:
         """Return the matches of a run; none where there are too many for one answer, or nobody wants them any more."""
         run = await self._rest.post(RunAnswer, "alerting", RUNS, asked)
-        is_known = run.is_over  # it was there already
         try:
             run = await self._over(run, lambda _: None, is_wanted)
             return await self._matches(run) if run.state == "done" else []
         finally:
-            if not is_known:
-                await self._remove(run.run)
+            await self._leave(run.run)
 
     async def _matches(self, run: RunAnswer) -> list[Example]:
         try:
@@ -74,19 +71,12 @@ class PastRuns:
             return []
         return [_example(line) for line in lines.splitlines() if line]
 
-    async def _remove(self, run: str) -> None:
-        """Remove a run, or cancel it; one that cannot be removed stays in the list of runs.
-
-        One at work is there until it has ended, and who asks for the same until then gets the one that is cancelled.
-        """
-        if not self._may_remove:
-            return
-        path, ends_s = path_of("v1", "history-runs", run), time.monotonic() + GIVE_UP_S
-        with suppress(RestError):  # it is gone
-            await self._rest.make(Change("DELETE", "alerting", path))
-            while time.monotonic() < ends_s:
-                await self._rest.get(RunAnswer, "alerting", path)
-                await asyncio.sleep(LOOK_EVERY_S)
+    async def _leave(self, run: str) -> None:
+        """Take back that it was asked for: with the last who does, it goes. Else it stays in the list of runs."""
+        if self._may_remove:
+            with suppress(RestError):  # it is gone
+                path = path_of("v1", "history-runs", run)
+                await self._rest.make(Change("DELETE", "alerting", path, parameters={"leave": True}))
 
 
 def what_if_path(query: str) -> str:
