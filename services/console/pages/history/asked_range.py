@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from nicegui import ui
@@ -41,13 +41,16 @@ class AskedRange:
         if self._span_s:
             now_us = system_clock_us()
             return in_rfc_3339(now_us - int(self._span_s) * 1_000_000) or "", in_rfc_3339(now_us) or ""
-        return self._instant(self._from), self._instant(self._to)
+        return typed_instant(self._from, self._times.zone), typed_instant(self._to, self._times.zone)
 
-    def _instant(self, text: str) -> str:
-        try:
-            return datetime.fromisoformat(text).replace(tzinfo=self._times.zone).isoformat()
-        except ValueError:
-            return text
+
+def typed_instant(text: str, zone: tzinfo) -> str:
+    """Return a typed time in RFC 3339, in the zone if it names no offset; what cannot be read as it is."""
+    try:
+        typed = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return (typed if typed.tzinfo is not None else typed.replace(tzinfo=zone)).isoformat()
 
 
 def _time_field(label: str, value: str, on_change: Callable[[str], Any]) -> None:
