@@ -17,12 +17,12 @@ from coincide.coalescing.columns import time_order
 from coincide.coalescing.runs import Runs
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest
-from coincide.command.faults import CommandError, note, report_bad_rows
+from coincide.command.faults import note, report_bad_rows
 from coincide.command.input.file_rows import FileRows, read_rows
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.query_files import read_readings_query
 from coincide.queries import ReadingsQuery
-from coincide.sliding.questions import Lasting, Similar
+from coincide.sliding.questions import Lasting
 from coincide.sliding.value_limits import ValueLimits, begun
 from coincide.temporal.intervals import NOW_US
 
@@ -124,8 +124,6 @@ AREA = "area"
 
 def _as_asked(query: ReadingsQuery, request: CoalesceRequest) -> CoalesceRequest:
     """Return what a query over readings asks of a file: its runs, which no window cuts."""
-    if isinstance(query.question, Similar):
-        raise CommandError(f"{request.query}: query {query.id} joins runs of two groups; only runs can be written")
     return replace(
         request,
         by=(AREA, *query.by),

@@ -10,6 +10,9 @@ from coincide.command.faults import CommandError, note
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.sql import query_from_sql
+from coincide.sliding.questions import Similar
+
+PAST = "python -m spark_jobs.history run --query answers it over the past"
 
 
 def read_queries(paths: Sequence[Path]) -> list[Query]:
@@ -23,17 +26,21 @@ def read_queries(paths: Sequence[Path]) -> list[Query]:
 
 
 def read_readings_query(path: Path) -> ReadingsQuery:
-    """Read a query over readings from a file."""
+    """Read from a file a query over readings that asks for runs."""
     query = _read_document(path)
     if isinstance(query, Query):
         raise CommandError(f"{path}: query {query.id} joins streams: coincide join --query answers it")
     if isinstance(query, SpellQuery):
-        raise CommandError(f"{path}: query {query.id} is for spells (lasting_s): only the running system answers it")
+        raise CommandError(f"{path}: query {query.id} tells spells: {PAST}")
+    if isinstance(query.question, Similar):
+        raise CommandError(f"{path}: query {query.id} joins runs of two groups: {PAST}")
     return query
 
 
 def _read_query(path: Path) -> Query:
     query = _read_document(path)
+    if isinstance(query, SpellQuery):
+        raise CommandError(f"{path}: query {query.id} tells spells: {PAST}")
     if not isinstance(query, Query):
         raise CommandError(f"{path}: query {query.id} is over readings: coincide coalesce --query answers it")
     if query.coalesce is not None:

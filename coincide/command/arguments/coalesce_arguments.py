@@ -36,10 +36,12 @@ overlap or touch make one run. An empty end, or one of the year 9999, means that
 With --skip-bad a reading whose value cannot be used, such as unknown or an empty one, still ends the one before it. A
 fact of that kind is left out.
 
---query asks what a query document over readings asks (PUT /v1/queries/{id}): its by, value, where, equivalence and
-hold_s. Attributes are columns of their name, such as attributes.celsius. If there is a column stream, only readings of
-the query's stream count. If there is a column area, each area has its own groups, as it does live. With lasting_s only
-runs that last so long are written. The query's window is left out: it cuts runs live, but not those of a file.
+--query asks what a query document over readings with a window asks (PUT /v1/queries/{id}): its by, value, where,
+equivalence and hold_s. Attributes are columns of their name, such as attributes.celsius. If there is a column stream,
+only readings of the query's stream count. If there is a column area, each area has its own groups, as it does live.
+With lasting_s only runs that last so long are written. The query's window is left out: it cuts runs live, but not those
+of a file. A query without a window tells spells, and a run over history answers it: python -m spark_jobs.history run
+--query.
 
 --until-below Y gives --above X a second limit: a run begins with a value above X and lasts until one is below Y. So a
 value that swings about X makes one run, not many. --until-above is the same of --below.

@@ -182,6 +182,10 @@ def test_a_query_over_readings_asks_what_its_options_would(tmp_path: Path, sourc
     assert asked == [run for run in every if run["duration_s"] >= 8]
 
 
+SPELL = {"coalesce": {"from": "t", "value": "attributes.celsius", "where": {"above": 40}}, "lasting_s": 60}
+PAST = "python -m spark_jobs.history run --query answers it over the past"
+
+
 def test_a_query_that_files_cannot_be_asked_says_which_command_or_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,7 +194,11 @@ def test_a_query_that_files_cannot_be_asked_says_which_command_or_why(
     window = HOT["coalesce"] | {"equivalence": "equal"}
     for document, said in (
         (pair, "coincide join --query answers it"),
-        ({"coalesce": {name: window[name] for name in window if name != "where"}, "join": similar}, "two groups"),
+        (
+            {"coalesce": {name: window[name] for name in window if name != "where"}, "join": similar},
+            f"q.json: query q joins runs of two groups: {PAST}",
+        ),
+        (SPELL, f"q.json: query q tells spells: {PAST}"),
     ):
         query = text(tmp_path / "q.json", json.dumps(document))
         assert main(["coalesce", "--query", str(query), str(rows)]) == 1

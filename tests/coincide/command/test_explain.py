@@ -54,7 +54,7 @@ def test_a_query_may_be_sql_and_is_called_as_its_file_is(tmp_path: Path) -> None
             "q.sql: within[0].threshold is 0.0: ",
         ),
         (b"SELECT \xff", "q.sql: no UTF-8: "),
-        (b"SELECT t.SENSOR, VALID(t.c) FROM t WHERE CAST(VALID(t.c) AS INTERVAL HOUR) >= 1", "q is over readings"),
+        (b"SELECT t.SENSOR, VALID(t.c) FROM t WHERE CAST(VALID(t.c) AS INTERVAL HOUR) >= 1", "q tells spells"),
     ],
 )
 def test_sql_that_cannot_be_used_is_told_with_its_place(

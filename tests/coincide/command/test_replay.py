@@ -268,6 +268,7 @@ def test_a_wrong_command_line(arguments: list[str], message: str, capsys: pytest
     assert message in capsys.readouterr().err
 
 
+SPELL = {"coalesce": {"from": "t", "value": "attributes.c", "where": {"above": 40}}, "lasting_s": 60}
 READINGS = {"coalesce": {"from": "t", "value": "attributes.c", "window": {"time_s": 9, "slide_s": 3}}, "longest": True}
 
 
@@ -278,6 +279,10 @@ READINGS = {"coalesce": {"from": "t", "value": "attributes.c", "window": {"time_
         ('{"from": {}}', "q.json: within is missing"),
         (json.dumps({**pair(("p", "s")), "sensors": "all"}), "q.json: sensors is 'all': "),
         (json.dumps(READINGS), "q.json: query q is over readings: coincide coalesce --query answers it"),
+        (
+            json.dumps(SPELL),
+            "q.json: query q tells spells: python -m spark_jobs.history run --query answers",
+        ),
     ],
 )
 def test_a_query_that_cannot_be_used(
