@@ -8,14 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.arrays.range_expansion import pairs_in
 from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.sliding.rules import RunRule
 from coincide.temporal.fact_joins import join_in_windows
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
-from coincide.temporal.sliding_windows import SlidingWindows, in_windows, window_ranges
+from coincide.temporal.sliding_windows import InWindows, SlidingWindows, cut_to_ranges, window_ranges
 
 #: A block of rows, with what sorting them needs, takes some 40 MB, and a fraction of a second.
 ROWS_AT_ONCE = 262_144
@@ -71,41 +71,45 @@ def answers(
     if isinstance(question, Similar):
         yield _similar(question, runs, windows, rule, work)
         return
-    work.hold(_count(question, runs, windows))
-    for block in _blocks(runs.intervals, windows):
+    lasting_us = question.lasting_us if isinstance(question, Lasting) else 1
+    reached = window_ranges(runs.intervals, windows, lasting_us)
+    work.hold(_count(question, runs, reached))
+    for first, last in _blocks(reached, len(windows)):
         work.check()
-        yield _of_groups(question, runs, block)
+        inside = (np.clip(each, first, last) for each in reached)
+        yield _of_groups(question, runs, windows, cut_to_ranges(runs.intervals, windows, *inside))
 
 
-def _blocks(intervals: Intervals, windows: SlidingWindows) -> Iterator[SlidingWindows]:
-    """Cut the windows so that few intervals are in those of a block together; one window may have more."""
-    first, beyond = window_ranges(intervals, windows)
-    begin, end = (np.bincount(each, minlength=len(windows) + 1) for each in (first, beyond))
-    rows = np.cumsum(np.cumsum(begin - end)[: len(windows)])
+Reached = tuple[PositionArray, PositionArray]
+"""Of each run, the windows [first, beyond) in which it has a part that is long enough."""
+
+
+def _blocks(reached: Reached, windows: int) -> Iterator[tuple[int, int]]:
+    """Cut the windows so that few runs are in those of a block together; one window may have more."""
+    begin, end = (np.bincount(each, minlength=windows + 1) for each in reached)
+    rows = np.cumsum(np.cumsum(begin - end)[:windows])
     cuts = np.searchsorted(rows, np.arange(ROWS_AT_ONCE, rows[-1] if len(rows) else 0, ROWS_AT_ONCE), side="right")
-    for first, last in pairwise(np.unique([0, *cuts.tolist(), len(windows)]).tolist()):
-        yield SlidingWindows(windows.end_us[first:last], windows.size_us)
+    yield from pairwise(np.unique([0, *cuts.tolist(), windows]).tolist())
 
 
-def _count(question: Longest | Lasting, runs: Facts, windows: SlidingWindows) -> int:
+def _count(question: Longest | Lasting, runs: Facts, reached: Reached) -> int:
     """Return how many answers there are, without making them."""
     if isinstance(question, Lasting):
-        return pairs_in(*window_ranges(runs.intervals, windows, question.lasting_us))
-    first, beyond = window_ranges(runs.intervals, windows)
+        return pairs_in(*reached)
+    first, beyond = reached
     order = np.lexsort((first, runs.group))
-    apart = np.unique(runs.group[order], return_inverse=True)[1] * (len(windows) + 1)  # no window of two groups
+    code = np.unique(runs.group[order], return_inverse=True)[1]
+    apart = code * (beyond.max(initial=0) + 1)  # no window of two groups
     first, beyond = first[order] + apart, np.maximum.accumulate(beyond[order] + apart)
     return pairs_in(np.maximum(first, np.append(first[:1], beyond[:-1])), beyond)
 
 
-def _of_groups(question: Longest | Lasting, runs: Facts, windows: SlidingWindows) -> Answers:
-    parts = in_windows(runs.intervals, windows)
-    lasting = parts.intervals.end_us - parts.intervals.start_us
+def _of_groups(question: Longest | Lasting, runs: Facts, windows: SlidingWindows, parts: InWindows) -> Answers:
     group: Int64Array = runs.group[parts.row]
     if isinstance(question, Lasting):
         chosen = np.lexsort((parts.intervals.start_us, group, parts.window))
-        chosen = chosen[lasting[chosen] >= question.lasting_us]
     else:
+        lasting = parts.intervals.end_us - parts.intervals.start_us
         order = np.lexsort((parts.intervals.start_us, -lasting, group, parts.window))
         same = (np.diff(group[order]) == 0) & (np.diff(parts.window[order]) == 0)
         chosen = order[np.append(np.ones(min(1, len(order)), np.bool_), ~same)]

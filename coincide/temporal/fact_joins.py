@@ -17,7 +17,7 @@ from coincide.temporal.durations import checked_duration, lasting_until
 from coincide.temporal.fact_pairs import PairRule, related_pairs
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import NOW_US, Intervals
-from coincide.temporal.sliding_windows import SlidingWindows, in_windows, window_ranges
+from coincide.temporal.sliding_windows import SlidingWindows, cut_to_ranges, window_ranges
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,9 @@ def join_in_windows(
     columns = [(np.empty(0, np.intp),) * 5]
     for joined in _blocks(a, b, names, windows, tolerance, at_least_us, same_group):
         work.check()
-        work.hold(pairs_in(*window_ranges(joined.intervals, windows, at_least_us)))
-        parts = in_windows(joined.intervals, windows, at_least_us)
+        reached = window_ranges(joined.intervals, windows, at_least_us)
+        work.hold(pairs_in(*reached))
+        parts = cut_to_ranges(joined.intervals, windows, *reached)
         ends = parts.intervals.start_us, parts.intervals.end_us
         columns.append((parts.window, joined.left[parts.row], joined.right[parts.row], *ends))
     window, left, right, start, end = map(np.concatenate, zip(*columns, strict=True))

@@ -83,7 +83,14 @@ def in_windows(intervals: Intervals, windows: SlidingWindows, at_least_us: int =
     >>> parts.row.tolist(), parts.window.tolist(), parts.intervals.start_us.tolist(), parts.intervals.end_us.tolist()
     ([0, 1], [0, 1], [5, 12], [8, 15])
     """
-    row, window = expanded_ranges(*window_ranges(intervals, windows, at_least_us))
+    return cut_to_ranges(intervals, windows, *window_ranges(intervals, windows, at_least_us))
+
+
+def cut_to_ranges(
+    intervals: Intervals, windows: SlidingWindows, first: PositionArray, beyond: PositionArray
+) -> InWindows:
+    """Cut each interval to the windows at its positions [first, beyond): those of `window_ranges`, or some of them."""
+    row, window = expanded_ranges(first, beyond)
     start = np.maximum(intervals.start_us[row], windows.start_us[window])
     end = np.minimum(intervals.end_us[row], windows.end_us[window])
     return InWindows(row, window, Intervals(start, end))

@@ -1,9 +1,11 @@
 """Windows and their answers in blocks: the same as all at once, and counted before they are made."""
 
 from collections.abc import Iterator
-from unittest.mock import patch
+from contextlib import ExitStack
+from unittest.mock import Mock, patch
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from coincide.joins.search.work import SearchWork
 from coincide.sliding import questions
 from coincide.sliding.questions import Lasting, Longest, Question, Similar, answers
 from coincide.sliding.rules import RunRule, windows_due
+from coincide.temporal import fact_joins, sliding_windows
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
 from tests.examples import examples
@@ -59,6 +62,19 @@ def test_blocks_change_no_answer_and_all_are_counted(
     with patch.object(questions, "ROWS_AT_ONCE", 3):
         assert list(answered(question, runs, parted, at_once)) == expected
     assert whole.held == parted.held == len(expected)
+
+
+@pytest.mark.parametrize("question", [Longest(), Lasting(4), Similar(1.0, 2)])
+def test_which_windows_each_run_reaches_is_computed_once(question: Question) -> None:
+    """However many blocks of windows there are: finding it takes as long as cutting a block."""
+    runs = runs_of([[(0, 9), (20, 60)], [(3, 30), (40, 70)]])
+    found = Mock(wraps=sliding_windows.window_ranges)
+    with ExitStack() as stack:
+        for module in (questions, fact_joins, sliding_windows):
+            stack.enter_context(patch.object(module, "window_ranges", found))
+        stack.enter_context(patch.object(questions, "ROWS_AT_ONCE", 3))
+        assert len(list(answered(question, runs, Counted(), 1_000))) > 9
+    assert found.call_count == 1
 
 
 @settings(max_examples=examples(100), deadline=None)
