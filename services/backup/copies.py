@@ -1,13 +1,19 @@
 """Copies of files: fusion's checkpoint after a batch that was committed, and the files of `COINCIDE_CONFIG`."""
 
-import json
 import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from services.backup.folder import BackupError, Manifest, SavedCheckpoint, files_below
-from services.common.topics import IDENTITY_FILE, IDS_FILE
+from services.common.checkpoint_folder import (
+    IDENTITY_FILE,
+    IDS_FILE,
+    UNREADABLE,
+    newest_batch,
+    read_identity,
+    spark_folder,
+)
 
 _TRIES = 5
 _MOST_FILES, _MOST_BYTES = 1_000, 64 * 2**20  # of one's own configuration
@@ -22,7 +28,7 @@ def save_checkpoint(checkpoint: Path, copy: Path) -> SavedCheckpoint | None:
     and where Spark has deleted those of this batch meanwhile, all is copied again.
     """
     for _ in range(_TRIES):
-        batch = _newest_batch(spark := _spark_folder(checkpoint))
+        batch = newest_batch((spark := _spark_folder(checkpoint)) / "commits")
         if batch is None:
             return None
         shutil.rmtree(copy, ignore_errors=True)
@@ -39,14 +45,9 @@ def save_checkpoint(checkpoint: Path, copy: Path) -> SavedCheckpoint | None:
 
 def _spark_folder(checkpoint: Path) -> Path:
     """Return where Spark keeps the checkpoint that is in use; what a rebuild has left behind lies beside it."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return checkpoint / str(json.loads((checkpoint / IDENTITY_FILE).read_text(encoding="utf-8"))["id"])
+    with suppress(*UNREADABLE):
+        return spark_folder(checkpoint, read_identity(checkpoint).id)
     return checkpoint / "none"
-
-
-def _newest_batch(spark: Path) -> int | None:
-    committed = spark / "commits"
-    return max((int(each.name) for each in committed.glob("[0-9]*") if each.name.isdigit()), default=None)
 
 
 def _is_later(name: str, batch: int) -> bool:

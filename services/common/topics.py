@@ -17,9 +17,6 @@ from services.common.kafka import create_admin
 from services.common.settings import SettingsError, located, read_declarations
 from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
 
-#: Kafka's own ids of the topics that a checkpoint has read. A restore makes new topics, so no backup has it.
-IDS_FILE = "topics.json"
-IDENTITY_FILE = "coincide.json"
 NAME_PATTERN = r"[a-z-]{1,49}"
 
 

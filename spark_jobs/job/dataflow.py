@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from services.common.checkpoint_folder import spark_folder
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.catching_up import PartsInBulk
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import ACTIVATIONS, DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
-from spark_jobs.recovery.checkpoint import spark_folder
 from spark_jobs.settings import FusionSettings
 
 SOURCE_TOPICS = ("detections", "queries")  # of which no record may be lost; of deferrals each may

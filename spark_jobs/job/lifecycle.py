@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.checkpoint_folder import spark_folder
 from services.common.kafka import described_topics
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.catching_up import records_in_bulk
@@ -38,7 +39,6 @@ from spark_jobs.recovery.checkpoint import (
     rebuild_request,
     refuse_damaged_logs,
     refuse_replaced_topics,
-    spark_folder,
 )
 from spark_jobs.recovery.halt import ExpiredHalt, Halt, HaltMetrics, refuse_lost_records
 from spark_jobs.recovery.losses import Losses

@@ -17,14 +17,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.common.topics import IDENTITY_FILE, IDS_FILE
+from msgspec import to_builtins
+
+from services.common.checkpoint_folder import (
+    IDENTITY_FILE,
+    IDS_FILE,
+    UNREADABLE,
+    CheckpointIdentity,
+    newest_batch,
+    read_identity,
+    spark_folder,
+)
 from spark_jobs.recovery.halt import Halt, damaged
 from spark_jobs.saving.state_format import FORMAT
 
 _POLL_S = 0.2
 _LINES_BEFORE_SOURCES = 2  # of Spark's file of a batch's offsets: its version and its properties; then a line a source
 _NO_OFFSET = "-"
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of files that were damaged
+_MISREAD = (*UNREADABLE, LookupError, TypeError, AttributeError)  # of what Spark wrote, which has no one shape
 
 
 class LockError(Exception):
@@ -62,9 +72,9 @@ class Declared:
     shards: int
     state_format: int = FORMAT
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what is written into the checkpoint."""
-        return {"state_format": self.state_format, "shards": self.shards}
+    def identity(self, checkpoint_id: str) -> CheckpointIdentity:
+        """Return what is written into the checkpoint of this id."""
+        return CheckpointIdentity(checkpoint_id, self.state_format, self.shards)
 
 
 def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
@@ -77,7 +87,7 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
     if rebuild:
         _delete_all_but(None, folder)  # first: the disk may be full
     elif identity.exists():
-        checkpoint_id = _known_id(folder, declared.to_json())
+        checkpoint_id = _known_id(folder, declared)
         _delete_all_but(checkpoint_id, folder)
         return checkpoint_id
     elif any(folder.glob("*/offsets")):
@@ -86,26 +96,16 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
         raise Halt("checkpoint_lost", "the checkpoint is gone, yet there are matches", str(folder))
     checkpoint_id = uuid.uuid4().hex
     spark_folder(folder, checkpoint_id).mkdir(parents=True)
-    _write(identity, {"id": checkpoint_id, **declared.to_json()})
+    _write(identity, to_builtins(declared.identity(checkpoint_id)))
     return checkpoint_id
 
 
-def spark_folder(folder: Path, checkpoint_id: str) -> Path:
-    """Return where Spark keeps the checkpoint of this id.
-
-    A rebuild begins in another one. What Spark's maintenance still writes for the checkpoint before, on any host and a
-    minute later, is in nobody's way.
-    """
-    return folder / checkpoint_id
-
-
-def _known_id(folder: Path, wanted: dict[str, Any]) -> str:
-    written = _read(folder / IDENTITY_FILE)
+def _known_id(folder: Path, wanted: Declared) -> str:
+    written = _read(folder)
     _compare(folder, written, wanted)
-    checkpoint_id = str(written["id"])
-    if not spark_folder(folder, checkpoint_id).is_dir():
-        raise damaged(f"it has no folder {checkpoint_id}", str(folder))
-    return checkpoint_id
+    if not spark_folder(folder, written.id).is_dir():
+        raise damaged(f"it has no folder {written.id}", str(folder))
+    return written.id
 
 
 def _delete_all_but(checkpoint_id: str | None, folder: Path) -> None:
@@ -146,7 +146,7 @@ def refuse_replaced_topics(folder: Path, ids: Mapping[str, str]) -> None:
 def _known_topics(file: Path) -> dict[str, str]:
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
-    except _UNREADABLE:
+    except _MISREAD:
         return {}
 
 
@@ -168,7 +168,7 @@ def offsets_of(folder: Path) -> dict[str, dict[str, int]] | None:
     if not (folder / IDENTITY_FILE).exists():
         return {}
     try:
-        return committed_offsets(spark_folder(folder, str(_read(folder / IDENTITY_FILE)["id"])))
+        return committed_offsets(spark_folder(folder, _read(folder).id))
     except Halt:
         return None
 
@@ -178,14 +178,14 @@ def committed_offsets(folder: Path) -> dict[str, dict[str, int]] | None:
 
     That is nothing where no batch was committed, and None where what Spark wrote cannot be understood.
     """
-    newest = _newest(folder / "commits")
+    newest = newest_batch(folder / "commits")
     if newest is None:
         return {}
     try:
         lines = (folder / "offsets" / str(newest)).read_text(encoding="utf-8").splitlines()
         sources = [json.loads(line) for line in lines[_LINES_BEFORE_SOURCES:] if line != _NO_OFFSET]
         return {topic: dict(partitions) for source in sources for topic, partitions in source.items()}
-    except _UNREADABLE:
+    except _MISREAD:
         return None
 
 
@@ -195,17 +195,13 @@ def refuse_damaged_logs(folder: Path) -> None:
     Of what it goes on with where these are gone, the state would hold too much or too little.
     """
     for name, nouns in (("offsets", "planned batch"), ("commits", "committed batch")):
-        newest = _newest(folder / name)
+        newest = newest_batch(folder / name)
         if newest is not None and not _is_whole(folder / name / str(newest)):
             raise damaged(f"its newest {nouns} cannot be read", str(folder / name / str(newest)))
     if committed_offsets(folder) is None:
         raise damaged("the offsets of its newest committed batch cannot be read", str(folder))
-    if _newest(folder / "offsets") is None and (folder / "state").exists():
+    if newest_batch(folder / "offsets") is None and (folder / "state").exists():
         raise damaged("it has a state, and no planned batches", str(folder))
-
-
-def _newest(log: Path) -> int | None:
-    return max((int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal()), default=None)
 
 
 def _is_whole(entry: Path) -> bool:
@@ -215,24 +211,23 @@ def _is_whole(entry: Path) -> bool:
         for line in lines:
             if line != _NO_OFFSET:
                 json.loads(line)
-    except _UNREADABLE:
+    except _MISREAD:
         return False
     return version.startswith("v") and bool(lines)
 
 
-def _compare(folder: Path, written: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _compare(folder: Path, written: CheckpointIdentity, wanted: Declared) -> None:
     for name in ("state_format", "shards"):
-        if written[name] != wanted[name]:
-            was, now = written[name], wanted[name]
+        was, now = getattr(written, name), getattr(wanted, name)
+        if was != now:
             raise Halt("checkpoint_unfit", f"the checkpoint was made with {name} {was}, not {now}", str(folder))
 
 
-def _read(identity: Path) -> dict[str, Any]:
+def _read(folder: Path) -> CheckpointIdentity:
     try:
-        written = json.loads(identity.read_text(encoding="utf-8"))
-        return {name: written[name] for name in ("id", "state_format", "shards")}
-    except _UNREADABLE as error:
-        raise damaged(f"its {IDENTITY_FILE} cannot be read", f"{identity}: {error!r}") from error
+        return read_identity(folder)
+    except UNREADABLE as error:
+        raise damaged(f"its {IDENTITY_FILE} cannot be read", f"{folder / IDENTITY_FILE}: {error!r}") from error
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:

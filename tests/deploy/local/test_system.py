@@ -15,7 +15,7 @@ from deploy.local.java import find_java
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError
 from deploy.local.system import HaltedError, System
-from services.common.topics import IDENTITY_FILE
+from services.common.checkpoint_folder import IDENTITY_FILE
 from tests.patience import until
 
 pytestmark = pytest.mark.jvm

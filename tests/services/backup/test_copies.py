@@ -1,10 +1,10 @@
 """A checkpoint is copied as it was after one batch, wherever it is put back; own files are never overwritten."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import json
 
 from services.backup.copies import (
     restore_checkpoint,
@@ -13,12 +13,15 @@ from services.backup.copies import (
     save_configuration,
 )
 from services.backup.folder import FORMAT, BackupError, Manifest, SavedCheckpoint, SavedFile
+from services.common.checkpoint_folder import IDENTITY_FILE, CheckpointIdentity
+
+IDENTITY = json.encode(CheckpointIdentity("a1", state_format=1, shards=1)).decode()
 
 
 def write(folder: Path, *names: str) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"id": "a1"}) if name == "coincide.json" else f"{name} file:{folder.absolute()}/state"
+        text = IDENTITY if name == IDENTITY_FILE else f"{name} file:{folder.absolute()}/state"
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -59,6 +62,13 @@ def test_where_no_batch_was_committed_there_is_nothing_to_copy(tmp_path: Path) -
     write(tmp_path / "checkpoint", "a1/offsets/0", "coincide.json")
     assert save_checkpoint(tmp_path / "checkpoint", tmp_path / "copy") is None
     assert save_checkpoint(tmp_path / "nowhere", tmp_path / "copy") is None
+
+
+@pytest.mark.parametrize("identity", ["{", '{"id": "a1"}', '{"id": 1, "state_format": 1, "shards": 1}'])
+def test_a_checkpoint_from_which_fusion_would_not_go_on_is_not_copied(tmp_path: Path, identity: str) -> None:
+    write(tmp_path / "checkpoint", *OF_BATCH_7)
+    (tmp_path / "checkpoint" / IDENTITY_FILE).write_text(identity)
+    assert save_checkpoint(tmp_path / "checkpoint", tmp_path / "copy") is None
 
 
 def test_a_batch_whose_files_spark_has_deleted_meanwhile_is_copied_anew(

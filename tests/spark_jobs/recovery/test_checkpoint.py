@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from services.common.topics import IDENTITY_FILE
+from services.common.checkpoint_folder import IDENTITY_FILE, spark_folder
 from spark_jobs.recovery.checkpoint import (
     Declared,
     committed_offsets,
@@ -16,7 +16,6 @@ from spark_jobs.recovery.checkpoint import (
     offsets_of,
     open_checkpoint,
     refuse_damaged_logs,
-    spark_folder,
 )
 from spark_jobs.recovery.halt import Halt
 from spark_jobs.saving.state_format import FORMAT
@@ -115,7 +114,9 @@ def test_a_checkpoint_of_something_else_is_refused(folder: Path) -> None:
         reopen(folder)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"id": "x"}', "\x00", "[" * 20_000])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"id": "x"}', '{"id": 1, "state_format": 1, "shards": 1}', "\x00", "[" * 20_000]
+)
 def test_an_unreadable_identity_is_refused(folder: Path, text: str) -> None:
     (folder / IDENTITY_FILE).write_text(text)
     with pytest.raises(Halt, match="cannot be read"):

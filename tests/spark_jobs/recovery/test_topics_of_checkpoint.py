@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.topics import IDS_FILE
+from services.common.checkpoint_folder import IDS_FILE
 from spark_jobs.recovery.checkpoint import refuse_replaced_topics
 from spark_jobs.recovery.halt import Halt
 

@@ -1,11 +1,12 @@
 """What a start of fusion finds of itself: the state that Spark has kept, and the files of the checkpoint."""
 
-import json
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from services.common.topics import IDENTITY_FILE
+from msgspec import json
+
+from services.common.checkpoint_folder import IDENTITY_FILE
 from spark_jobs.job.processor import FusionCores, restored_shard
 from spark_jobs.recovery.checkpoint import (
     Declared,
@@ -48,7 +49,7 @@ def _entries() -> Sequence[bytes]:
 
 
 FILES = {
-    IDENTITY_FILE: json.dumps({"id": "a", **Declared(1).to_json()}).encode(),
+    IDENTITY_FILE: json.encode(Declared(1).identity("a")),
     "a/offsets/3": b'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"coincide.detections":{"0":12}}\n-\n',
     "a/commits/3": b'v1\n{"nextBatchWatermarkMs":0}\n',
 }
