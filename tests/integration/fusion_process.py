@@ -76,19 +76,20 @@ class FusionProcess(ServiceProcess):
     def is_ready(self) -> bool:
         return self.status_of("/readyz") == 200
 
+    def is_halted(self) -> bool:
+        return self._says().startswith(HALTED)
+
     def halted(self) -> str:
         """Wait until it cannot go on alone, and return what it says then; it names no path."""
-        said: list[str] = [""]
-
-        def is_halted() -> bool:
-            said[0] = self.call("GET", "/readyz").text.strip() if self.status_of("/readyz") else ""
-            return said[0].startswith(HALTED)
-
-        self.until(is_halted, READY_BUDGET_S)
+        self.until(self.is_halted, READY_BUDGET_S)
+        said = self._says()
         assert self.status_of("/readyz") == 503
         assert self.status_of("/livez") == 200
-        assert str(self.folder) not in said[0]
-        return said[0].removeprefix(HALTED)
+        assert str(self.folder) not in said
+        return said.removeprefix(HALTED)
+
+    def _says(self) -> str:
+        return self.call("GET", "/readyz").text.strip() if self.status_of("/readyz") else ""
 
     def metric(self, sample: str) -> float | None:
         return metric(self.url, sample)

@@ -1,7 +1,12 @@
-"""Faults that fusion cannot mend alone, on a real broker, told as one story: it stays up, says why, and waits."""
+"""Faults that fusion cannot mend alone, on a real broker: it stays up, says why, and waits.
 
+All tests share one job. Each finds it at work, whatever the one before has left, and detects what nobody did before.
+"""
+
+import itertools
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -10,7 +15,14 @@ from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
 from services.common.kafka import create_admin
 from spark_jobs.recovery.checkpoint import ask_for_rebuild
-from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
+from tests.integration.fusion_process import (
+    PUT_QUERY,
+    READY_BUDGET_S,
+    FusionProcess,
+    acoustic,
+    fusion_job,
+    seismic,
+)
 from tests.integration.topics import create_declared_topics, expire
 from tests.spark_jobs.inputs import record
 
@@ -19,19 +31,45 @@ pytestmark = [pytest.mark.jvm, pytest.mark.night]
 IMPATIENT = {"kafka_timeout_s": 3.0, "restart_delay_s": 0.5, "restart_delay_max_s": 2.0}
 
 
+_times = itertools.count()
+
+
 @pytest.fixture(scope="module")
-def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
+def shared(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
     with fusion_job(kafka.bootstrap, "halts.", tmp_path_factory.mktemp("halts"), **IMPATIENT) as job:
         job.start_and_wait()
         job.send("queries", [PUT_QUERY])
-        job.send("detections", seismic(range(40)) + acoustic(range(10)))
-        until_matched(job, 10)
         yield job
 
 
-def until_matched(job: FusionProcess, count: int) -> None:
-    """Wait for the matches of the first ``count`` detections."""
-    job.until(lambda: {f"seismic-{number}" for number in range(count)} <= set(job.matched()))
+@pytest.fixture
+def job(shared: FusionProcess) -> FusionProcess:
+    """The job at work: it is ready, has committed a batch, and still finds matches."""
+    create_declared_topics(shared.bootstrap, shared.prefix)
+    if not shared.is_running():
+        shared.start()
+    shared.until(lambda: shared.is_ready() or shared.is_halted(), READY_BUDGET_S)
+    if shared.is_halted():
+        ask_for_rebuild(shared.checkpoint)
+        shared.until(shared.is_ready, READY_BUDGET_S)
+    until_matched(shared, send_pairs(shared, later(4)))
+    return shared
+
+
+def later(count: int) -> list[int]:
+    """Return numbers of detections that are later than all before."""
+    return list(itertools.islice(_times, count))
+
+
+def send_pairs(job: FusionProcess, numbers: list[int]) -> list[int]:
+    """Send what gives a match for each number; return the numbers."""
+    job.send("detections", seismic(numbers) + acoustic(numbers))
+    return numbers
+
+
+def until_matched(job: FusionProcess, numbers: list[int]) -> None:
+    """Wait for the matches of these numbers."""
+    job.until(lambda: {f"seismic-{number}" for number in numbers} <= set(job.matched()))
 
 
 def delete(job: FusionProcess, topic: str) -> None:
@@ -46,17 +84,24 @@ def lost(job: FusionProcess) -> float:
     return sum(job.metric(name) or 0 for name in names)
 
 
+def letters_of(job: FusionProcess) -> dict[str, dict[str, Any]]:
+    """Return its dead letters by their ids."""
+    return {letter["dead_id"]: letter for letter in job.read_all("dead-letters")}
+
+
 def test_a_damaged_state_waits_for_a_rebuild_and_needs_no_restart(job: FusionProcess) -> None:
+    numbers = later(5)
+    job.send("detections", seismic(numbers))
     assert job.stop() == 0
     for changelog in job.checkpoint.glob("*/state/**/*.changelog"):
         changelog.write_bytes(changelog.read_bytes()[:7])
-    job.send("detections", acoustic(range(10, 15)))
+    job.send("detections", acoustic(numbers))
     job.start()
     assert job.halted().startswith("the checkpoint is damaged (")
     assert job.metric('coincide_fusion_halted{reason="checkpoint_damaged"}') == 1
     before = job.process.pid
     ask_for_rebuild(job.checkpoint)
-    until_matched(job, 15)
+    until_matched(job, numbers)
     job.until(job.is_ready)
     assert job.metric('coincide_fusion_halted{reason="checkpoint_damaged"}') == 0
     assert job.process.pid == before
@@ -73,63 +118,64 @@ def test_a_checkpoint_that_is_deleted_while_it_works_waits_for_a_rebuild(job: Fu
 def test_where_a_topic_is_missing_it_goes_on_once_it_is_there(job: FusionProcess) -> None:
     """Notes to itself that expire meanwhile are no fault: Kafka keeps them for an hour only."""
     delete(job, "matches")
-    job.send("detections", acoustic(range(15, 18)))
+    numbers = send_pairs(job, later(3))
     assert "(halts.matches)" in job.halted()
     job.send("deferrals", [record(0, b"{}", "0")])
     expire(job.bootstrap, job.prefix + "deferrals")
     create_declared_topics(job.bootstrap, job.prefix)
-    job.until(lambda: {"seismic-15", "seismic-17"} <= set(job.matched()))
+    until_matched(job, numbers)
     job.until(job.is_ready)
 
 
 def test_records_that_expired_unread_are_counted_and_wait_for_a_rebuild(job: FusionProcess) -> None:
+    lost_before, letters_before = lost(job), letters_of(job)
     stopped = job.process.children(recursive=True)
     for each in stopped:  # so that it reads nothing
         each.suspend()
-    job.send("detections", acoustic(range(18, 23)))
+    job.send("detections", acoustic(later(5)))
     expire(job.bootstrap, job.prefix + "detections")
     for each in stopped:
         each.resume()
     said = job.halted()
     assert said.startswith("Kafka deleted 5 records (")
     assert said.endswith(") before fusion had read them: rebuild")
-    job.until(lambda: lost(job) == 5)
-    letters = {letter["dead_id"]: letter for letter in job.read_all("dead-letters")}.values()
+    job.until(lambda: lost(job) == lost_before + 5)
+    letters = [letter for id_, letter in letters_of(job).items() if id_ not in letters_before]
     assert {letter["reason"] for letter in letters} == {"expired_unread"}
     assert all("of halts.detections, partition" in letter["detail"] for letter in letters)
     ask_for_rebuild(job.checkpoint)
     job.until(job.is_ready)
-    job.send("detections", seismic(range(50, 52)) + acoustic(range(50, 52)))
-    job.until(lambda: {"seismic-50", "seismic-51"} <= set(job.matched()))
+    until_matched(job, send_pairs(job, later(2)))
 
 
 def test_a_replaced_topic_waits_for_a_rebuild(job: FusionProcess) -> None:
     assert job.stop() == 0
     delete(job, "detections")
     create_declared_topics(job.bootstrap, job.prefix)
-    job.send("detections", seismic(range(60, 76)) * 200)  # more than were read of the old one
+    job.send("detections", seismic(later(16)) * 200)  # more than were read of the old one
     job.start()
     assert job.halted().startswith("the topic halts.detections was replaced (another one has its name)")
     ask_for_rebuild(job.checkpoint)
     job.until(job.is_ready)
-    job.send("detections", seismic(range(60, 62)) + acoustic(range(60, 62)))
-    job.until(lambda: {"seismic-60", "seismic-61"} <= set(job.matched()))
-    assert job.stop() == 0
+    until_matched(job, send_pairs(job, later(2)))
 
 
 def test_another_delay_is_rebuilt_without_anybody_where_that_is_allowed(job: FusionProcess) -> None:
+    known = send_pairs(job, later(2))
+    until_matched(job, known)
     found = set(job.matched())
+    assert job.stop() == 0
     declared = yaml.safe_load((ROOT / "config" / "streams.yaml").read_text())
     declared["streams"]["acoustic"]["max_delay_s"] += 1
     streams = job.folder / "streams.yaml"
     streams.write_text(yaml.safe_dump(declared))
-    job.send("detections", seismic(range(62, 63)) + acoustic(range(62, 63)))
+    numbers = send_pairs(job, later(1))
     job.start(streams_path=str(streams), auto_rebuild=True)
-    job.until(lambda: {"seismic-60", "seismic-61", "seismic-62"} <= set(job.matched()))
+    until_matched(job, numbers)
     job.until(job.is_ready)
     said = job.tail(400)
     assert "halted: the state was made with stream 'acoustic' declared with max_delay_s" in said
     assert said.count("fusion begins anew from the topics") == 1
     assert found <= set(job.matched())
-    assert job.matched().count("seismic-60") > 1  # found again
+    assert job.matched().count(f"seismic-{known[0]}") > 1  # found again
     assert job.stop() == 0
