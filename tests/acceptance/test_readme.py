@@ -2,8 +2,8 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,31 +12,22 @@ from deploy.local.demo import applied_query, wait_for_episode
 from deploy.local.machine import ROOT
 from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
-from tests.patience import until
+from tests.docs.page_blocks import read_blocks
+from tests.docs.page_runs import PageRun, nothing_left
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = [block for block in read_blocks(ROOT / "README.md") if block.is_run]
 #: The shell blocks that talk to the system, in the order in which they stand there.
-CURLS = [block for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) if "curl" in block]
-
-
-def run(curl: str, system: System) -> str:
-    for port, name in (("8010", "ingest"), ("8020", "alerting")):
-        curl = curl.replace(f"http://127.0.0.1:{port}", system.layout.url(name))
-    done = subprocess.run(["bash", "-ec", curl], capture_output=True, text=True, check=False, timeout=30)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+CURLS = [block for block in BLOCKS if "curl" in block.code]
+COMMANDS = [block for block in BLOCKS if block.code.startswith("coincide")]
 
 
 @pytest.fixture(scope="module")
-def answers(system: System, neutrinos: object) -> Iterator[list[str]]:
+def answers(system: System, neutrinos: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The answers of the README's curls, on the demo's data."""
     wait_for_episode(system, TWO_OF_THREE, 440)
     applied_query(system, "bang")
-    post, matches, *others = CURLS
-    posted = run(post, system)
-    until(lambda: bool(json.loads(run(matches, system))["items"]))
-    yield [posted, *(run(curl, system) for curl in (matches, *others))]
-    system.alerting.delete("/v1/queries/two-mics", headers={"If-Match": "*"})
+    with nothing_left(system), PageRun(tmp_path_factory.mktemp("readme"), system) as page:
+        yield [page.run(block) for block in CURLS]
 
 
 @pytest.mark.jvm
@@ -57,12 +48,18 @@ def test_each_curl_gets_what_the_text_promises(answers: list[str]) -> None:
 def test_every_example_works_an_hour_later() -> None:
     """A detection with a date of its own would be late by then: the area's watermark has moved on."""
     assert CURLS
-    assert not [curl for curl in CURLS if re.search(r"detected_at[^$%]*\d{4}-\d\d-\d\d", curl)]
+    assert not [curl for curl in CURLS if re.search(r"detected_at[^$%]*\d{4}-\d\d-\d\d", curl.code)]
+
+
+def test_each_command_answers_more_than_a_header(tmp_path: Path) -> None:
+    assert len(COMMANDS) == 3
+    with PageRun(tmp_path) as page:
+        assert all(len(page.run(block).splitlines()) >= 2 for block in COMMANDS)
 
 
 def test_the_python_block_says_what_it_shows() -> None:
-    [block] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    [block] = [each for each in BLOCKS if each.kind == "python"]
     names: dict[str, Any] = {}
-    exec(block, names)
+    exec(block.code, names)
     assert names["join"].push("imb", names["a"]).insert.probability.round(4).tolist() == [0.3571] * 2
     assert names["cc"].timing_join(names["a"], names["b"], names["cc"].Window(10), 0.3).probability.max() > 0.35

@@ -11,7 +11,7 @@ from tests.check.ledger import ROOT
 
 PACKAGES = ("coincide", "services", "spark_jobs", "deploy", "trials", "benchmarks", "docs", "tests")
 #: What every page is judged by.
-OF_PAGES = "tests/docs/test_documents.py"
+OF_PAGES = ("tests/docs/test_documents.py", "tests/docs/test_page_blocks.py")
 
 
 def distances(changed: Iterable[str], root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> dict[str, int]:
@@ -55,7 +55,7 @@ def _named_in(path: str, graph: grimp.ImportGraph, root: Path) -> list[str]:
     """Return the tests in which the name of a file stands."""
     name = re.compile(rf"(?<![\w.-]){re.escape(Path(path).name)}(?![\w-])")
     tests = [_file(module) for module in graph.modules if _is_test(module)]
-    of_pages = [OF_PAGES] if path.endswith(".md") else []
+    of_pages = [*OF_PAGES] if path.endswith(".md") else []
     return of_pages + [each for each in tests if name.search((root / each).read_text(encoding="utf-8"))]
 
 

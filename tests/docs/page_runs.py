@@ -1,21 +1,25 @@
 """Runs the shell and Python blocks of a page in order, as a reader would paste them, against the shared system."""
 
 import doctest
+import json
 import os
 import re
 import shutil
-import subprocess
+import signal
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from dataclasses import astuple
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
+import psutil
 import yaml
 
 from deploy.local.layout import Layout
+from deploy.local.machine import free_ports, is_free
+from deploy.local.system import System
 from docs.generate import ROOT
 from tests.docs.page_blocks import Block
 from tests.patience import until
@@ -31,9 +35,13 @@ trap 'env -0 >"$AFTER"' EXIT
 """
 #: Names and addresses of a page, and what stands there while it is run. Ports are those of `Layout.of_checkout`.
 PLACEHOLDERS = {"coincide.example": "127.0.0.1", "/tmp/": "../tmp/"}
-#: What a reader has in the environment by then. The shared system asks nobody for a key.
-ENVIRONMENT = {"KEY": ""}
-LONGEST_S = 120
+#: Where a program of a page listens unless the variable PORT says otherwise.
+LISTENS = "127.0.0.1:9000"
+BUDGET_S = 120.0  # of processor time, for one block
+#: How a program ends whose reader, such as head, has seen enough.
+CUT_OFF = 128 + signal.SIGPIPE
+#: How a block ends that starts a program which listens, until the page has come to its end.
+IN_THE_BACKGROUND = "&\n"
 _ASKS = re.compile(r"curl (?!.*\s(-X|-d|--data))", re.DOTALL)
 _REFUSED = re.compile(r'"status": ?"refused"')
 #: What a page may make, in the order in which it is removed: the component, the list, and by what it knows one.
@@ -52,13 +60,24 @@ MADE = (
 class PageRun:
     """One run of a page in a folder that looks like a checkout beside a running system, where the page needs one."""
 
-    def __init__(self, folder: Path, layout: Layout | None = None) -> None:
-        self.here = _checkout(folder)
-        self.replaced = {**PLACEHOLDERS, **(_addresses(layout) if layout else {})}
+    def __init__(self, folder: Path, system: System | None = None) -> None:
+        self.system, layout = system, system and system.layout
+        archive = layout.overrides.get("COINCIDE_ARCHIVE_PATH") if layout else None
+        self.here = _checkout(folder, json.loads(archive) if archive else None)
+        [port] = free_ports(1)
+        self.replaced = {**PLACEHOLDERS, LISTENS: f"127.0.0.1:{port}", **(_addresses(layout) if layout else {})}
         path = f"{Path(ROOT, '.venv/bin')}:{os.environ['PATH']}"
-        self.environ = {**os.environ, **(layout.overrides if layout else {}), **ENVIRONMENT, "PATH": path}
+        self.environ = {**os.environ, **(layout.overrides if layout else {}), "PATH": path, "PORT": str(port)}
         self.environ["AFTER"] = str(folder / "environment")
+        self.listening: list[psutil.Popen] = []
         self.session: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for shell in self.listening:
+            _kill_group(shell)
 
     def run(self, block: Block) -> str:
         """Run a block, check that it answers what the page shows, and return what it says."""
@@ -85,29 +104,47 @@ class PageRun:
 
     def _bash(self, block: Block) -> str:
         code = block.code
+        if self.system and "$KEY" in code and "KEY" not in self.environ:
+            self.environ["KEY"] = _key(self.system)
         for name, value in self.replaced.items():
             code = code.replace(name, value)
-        done = subprocess.run(
-            ["bash", "-c", BEFORE + code],
-            cwd=self.here, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False, timeout=LONGEST_S,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{block} ends with {done.returncode}: {done.stdout}"
+        with (self.here.parent / "said").open("w+", encoding="utf-8") as said:
+            shell = psutil.Popen(
+                ["bash", "-c", BEFORE + code],
+                cwd=self.here, env=self.environ, stdout=said, stderr=said, start_new_session=True,
+            )  # fmt: skip
+            try:
+                until(lambda: shell.poll() is not None, BUDGET_S, [shell], every_s=0.02, tell=lambda: block)
+            except AssertionError:
+                _kill_group(shell)
+                raise
+        if code.endswith(IN_THE_BACKGROUND):
+            self.listening.append(shell)
+            until(lambda: not is_free(int(self.environ["PORT"])))
+        status, answer = shell.returncode, (self.here.parent / "said").read_text(encoding="utf-8")
+        assert status in ({0, CUT_OFF} if "| head" in code else {0}), f"{block} ends with {status}: {answer}"
         variables = Path(self.environ["AFTER"]).read_text(encoding="utf-8").split("\0")[:-1]
         self.environ = dict(each.split("=", 1) for each in variables)
-        return done.stdout
+        return answer
 
     def _python(self, block: Block) -> str:
         with chdir(self.here), redirect_stdout(StringIO()) as said:
             if ">>>" in block.code:
                 name = str(block)
                 test = doctest.DocTestParser().get_doctest(block.code, self.session, name, name, block.line)
-                failed = doctest.DocTestRunner().run(test, out=said.write, clear_globs=False).failed
+                failed = doctest.DocTestRunner(verbose=False).run(test, out=said.write, clear_globs=False).failed
                 self.session = test.globs
                 assert failed == 0, said.getvalue()
             else:
                 exec(compile(block.code, str(block), "exec"), self.session)
         return said.getvalue()
+
+
+def _kill_group(shell: psutil.Popen) -> None:
+    """Kill what a shell has started, which is a group of its own, and the shell."""
+    with suppress(ProcessLookupError):
+        os.killpg(shell.pid, signal.SIGKILL)
+    shell.wait()
 
 
 def fits(block: Block, said: str) -> bool:
@@ -118,25 +155,36 @@ def fits(block: Block, said: str) -> bool:
 
 
 @contextmanager
-def nothing_left(layout: Layout) -> Iterator[None]:
-    """Remove what was made on the system meanwhile, and put back the sensors that were changed."""
-    before, sensors = _made(layout), f"{layout.url('ingest')}/v1/sensors"
-    described = yaml.safe_load(_get(f"{sensors}?format=yaml").text)
+def nothing_left(system: System) -> Iterator[None]:
+    """Remove what was made meanwhile, reject what was proposed, and put back the sensors that were changed."""
+    before, proposed = set(_made(system)), set(_proposed(system))
+    described = yaml.safe_load(system.ingest.get("/v1/sensors?format=yaml").raise_for_status().text)
     try:
         yield
     finally:
-        for url in [each for each in _made(layout) if each not in before]:
-            httpx2.delete(url, headers={"If-Match": "*"}, timeout=30).raise_for_status()
-        httpx2.post(f"{sensors}?overwrite=true", json=described, timeout=30).raise_for_status()
+        for client, path in _made(system):
+            if (client, path) not in before:
+                client.delete(path, headers={"If-Match": "*"}).raise_for_status()
+        for each in set(_proposed(system)) - proposed:
+            system.ingest.post(f"/v1/template-proposals/{each}/reject").raise_for_status()
+        system.ingest.post("/v1/sensors?overwrite=true", json=described).raise_for_status()
 
 
-def _made(layout: Layout) -> list[str]:
-    lists = [(f"{layout.url(component)}/v1/{kind}", key) for component, kind, key in MADE]
-    return [f"{url}/{each[key]}" for url, key in lists for each in _get(url).json()["items"] if each[key]]
+def _made(system: System) -> list[tuple[httpx2.Client, str]]:
+    clients = {"alerting": system.alerting, "ingest": system.ingest}
+    lists = [(clients[component], f"/v1/{kind}", key) for component, kind, key in MADE]
+    return [
+        (client, f"{path}/{each[key]}") for client, path, key in lists for each in _items(client, path) if each[key]
+    ]
 
 
-def _get(url: str) -> httpx2.Response:
-    return httpx2.get(url, timeout=30).raise_for_status()
+def _proposed(system: System) -> list[str]:
+    return [each["id"] for each in _items(system.ingest, "/v1/template-proposals?state=open")]
+
+
+def _items(client: httpx2.Client, path: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = client.get(path).raise_for_status().json()["items"]
+    return items
 
 
 def _addresses(layout: Layout) -> dict[str, str]:
@@ -144,12 +192,20 @@ def _addresses(layout: Layout) -> dict[str, str]:
     return {f"127.0.0.1:{shipped}": f"127.0.0.1:{own}" for shipped, own in ports}
 
 
-def _checkout(folder: Path) -> Path:
+def _key(system: System) -> str:
+    """Make the key that a reader has by then."""
+    made = system.alerting.post("/v1/keys", json={"name": "reader of a page", "scopes": ["admin"]})
+    return str(made.raise_for_status().json()["key"])
+
+
+def _checkout(folder: Path, archive: str | None) -> Path:
     """Make a folder with all that the checkout has, in which a page may write, and what stands beside it."""
     here = folder / "coincide"
     (here / ".local").mkdir(parents=True)
-    for name in ("our-coincide", "tmp"):
-        (folder / name).mkdir()
+    (here / ".local/jars").symlink_to(ROOT / ".local/jars")
+    if archive:
+        (here / ".local/archive").symlink_to(archive)
+    (folder / "tmp").mkdir()
     shutil.copytree(ROOT / "config", here / "config")
     for each in ROOT.iterdir():
         if not (here / each.name).exists():

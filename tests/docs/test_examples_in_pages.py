@@ -6,59 +6,18 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 import coincide as cc
-from coincide.command.main import main
 from coincide.queries import query_from_json
 from docs.generate import ROOT
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
-from tests.docs.sessions import defined_by, first_streams
+from tests.docs.sessions import first_streams
 from tests.needs import found
 from tests.reference.frames import rows_of
 
-EXPLANATION = ROOT / "docs/explanation"
-PAGES = [path for kind in ("tutorials", "how-to") for path in sorted((ROOT / "docs" / kind).glob("*.md"))]
-SESSIONS = {path: 3 for path in PAGES if "```python\n>>>" in path.read_text(encoding="utf-8")}
-EXPLAINED = {EXPLANATION / "what-p-means.md": 8, EXPLANATION / "timing-join.md": 6, EXPLANATION / "coalescing.md": 40}
 FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
-COALESCING = (EXPLANATION / "coalescing.md").read_text(encoding="utf-8")
-OF_COALESCE = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", COALESCING, re.DOTALL)
-FILES = ROOT / "docs/how-to/try-a-query-on-files.md"
-JOINING = [path.read_text(encoding="utf-8") for path in (EXPLANATION / "timing-join.md", ROOT / "README.md", FILES)]
-OF_JOIN = re.findall(r"```sh\n(coincide .*?)```(?:\n\n```text\n(.*?)```)?", "".join(JOINING), re.DOTALL)
-
-
-@pytest.mark.parametrize(
-    ("path", "least"), {**SESSIONS, **EXPLAINED}.items(), ids=lambda each: getattr(each, "stem", "")
-)
-def test_the_python_shown_says_what_it_shows(path: Path, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    defined_by(path.read_text(encoding="utf-8"), path, least)
-
-
-@pytest.mark.parametrize(("command", "shown"), [*OF_COALESCE, *OF_JOIN])
-def test_the_command_answers_what_the_page_shows(
-    command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "config").symlink_to(ROOT / "config")
-    bash = f"coincide() {{ printf '%s\\n' \"$@\" >words; }}\n{command}"  # reads the line, and what a file holds
-    subprocess.run(["bash", "-ec", bash], check=True, timeout=60)
-    assert main(Path("words").read_text(encoding="utf-8").splitlines()) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out == shown if (command, shown) in OF_COALESCE else out.startswith(shown)
-    assert len(out.splitlines()) >= 2
-
-
-def test_there_are_commands_and_sessions() -> None:
-    assert len(OF_COALESCE) >= 4
-    assert COALESCING.count("```sh\n") == len(OF_COALESCE)
-    assert len(OF_JOIN) >= 6
-    assert {path.stem for path in SESSIONS} >= {"from-my-log-to-my-template", "choose-a-threshold"}
 
 
 def test_the_first_network_is_accepted_and_has_the_probability_it_shows(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ PAGES += [
 ]
 ENDINGS = "json|ndjson|csv|yaml|yml|parquet|py|sh|toml|txt|svg|pem|sql"
 NAMED = re.compile(rf"(?<![\w/.$-])@?((?:\.{{0,2}}/)?[\w./-]+\.(?:{ENDINGS}))(?![\w/-]|\.\w)")
-MADE = re.compile(r"(?:>\s*|\s-o |\s-out |\s-keyout |--out |--picture |\bmv \S+ )([\w./-]+)")
+MADE = re.compile(r"(?:>\s*|\s-o |\s-out |\s-keyout |--out |--picture |\b(?:mv|cp) \S+ )([\w./-]+)")
 OF_THE_SYSTEM = (".local/",)  # what a running system, or make, has put there
 REMOVED = re.compile(r"-X DELETE \S+/v1/((?:streams|sensors|templates|queries)/[\w.-]+)")
 

@@ -1,44 +1,38 @@
 """The tutorial on learning shows what its commands write; the explanation shows what the study computes."""
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from coincide.command.main import main
 from coincide.queries import Query
 from docs.generate import ROOT
 from docs.studies import learning
 from docs.studies.picks import load_picks
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
+from tests.docs.page_blocks import read_blocks
+from tests.docs.page_runs import PageRun
 from tests.docs.sessions import blocks, first_streams, needs_data
 
-PAGE = (ROOT / "docs/tutorials/from-my-log-to-my-template.md").read_text(encoding="utf-8")
+PATH = ROOT / "docs/tutorials/from-my-log-to-my-template.md"
+PAGE = PATH.read_text(encoding="utf-8")
 EXPLAINED = (ROOT / "docs/explanation/learning.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"```sh\n(coincide .*?)```(?:\n\n```text\n(.*?)```)?", PAGE, re.DOTALL)
 FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
 
 
-def test_the_commands_write_what_the_page_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
-    for command, table in SHOWN:
-        assert main(shlex.split(command.replace("\\\n", ""))[1:]) == 0
-        out, err = capsys.readouterr()
-        assert table in err + out
-        assert len(table) > 60 or not table
-    assert len(SHOWN) >= 5
+def test_the_commands_write_what_the_page_shows(tmp_path: Path) -> None:
+    """The run of the page compares what they say."""
+    with PageRun(tmp_path) as page:
+        for block in read_blocks(PATH):
+            if block.code.startswith("coincide learn "):
+                page.run(block)
     (tmp_path / "streams.yaml").write_text(json.dumps({"streams": first_streams(FIRST)}), encoding="utf-8")
-    written = load_sensors(tmp_path / "learnt.yaml", load_streams(tmp_path / "streams.yaml"))
+    written = load_sensors(page.here / "learnt.yaml", load_streams(tmp_path / "streams.yaml"))
     assert sorted(written) == ["hall-mic", "porch-mic"]
     shown, *_ = blocks(PAGE, "yaml")
-    assert shown == (tmp_path / "learnt.yaml").read_text(encoding="utf-8")
-    assert (tmp_path / "learnt.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert shown == (page.here / "learnt.yaml").read_text(encoding="utf-8")
+    assert (page.here / "learnt.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_the_query_is_that_of_the_file_and_its_threshold_the_least_that_chance_allows() -> None:

@@ -6,28 +6,64 @@ import pytest
 
 from deploy.local.system import System
 from docs.generate import ROOT
-from tests.docs.page_blocks import blocks_of, read_blocks
+from tests.docs.page_blocks import AT_NIGHT, PAGES, blocks_of, read_blocks
 from tests.docs.page_runs import PageRun, nothing_left
 
-LIVE = [ROOT / "docs/tutorials/first-network.md"]
-
-
-def run(path: Path, page: PageRun) -> None:
-    for block in read_blocks(path):
-        if block.is_run:
-            page.run(block)
+#: What is run of each page. Those of the README are run, and their answers judged, by tests/acceptance/test_readme.py.
+BLOCKS = {path: [each for each in read_blocks(path) if each.is_run] for path in PAGES if path.name != "README.md"}
+LIVE = [path for path, blocks in BLOCKS.items() if any(each.needs_system for each in blocks)]
+QUIET = [path for path, blocks in BLOCKS.items() if blocks and path not in LIVE]
+#: What a sensor has that tells of its changes and of what was heard.
+CHANGES = ("version", "changed_at_us", "changed_by", "health")
+NIGHTLY = [path for path in LIVE if any(each.mark == AT_NIGHT for each in BLOCKS[path])]
+#: A page that goes on with what the first blocks of another have made.
+GOES_ON = {ROOT / "docs/tutorials/from-my-log-to-my-template.md": BLOCKS[ROOT / "docs/tutorials/first-network.md"][:2]}
 
 
 @pytest.mark.jvm
 @pytest.mark.parametrize("path", LIVE, ids=lambda path: path.stem)
 def test_a_page_works_beside_a_running_system(path: Path, system: System, tmp_path: Path) -> None:
-    with nothing_left(system.layout):
-        run(path, PageRun(tmp_path, system.layout))
+    with nothing_left(system), PageRun(tmp_path, system) as page:
+        for block in [*GOES_ON.get(path, []), *BLOCKS[path]]:
+            if block.mark != AT_NIGHT:
+                page.run(block)
+
+
+@pytest.mark.jvm
+@pytest.mark.night
+@pytest.mark.parametrize("path", NIGHTLY, ids=lambda path: path.stem)
+def test_a_page_works_with_what_takes_longer(path: Path, system: System, tmp_path: Path) -> None:
+    with nothing_left(system), PageRun(tmp_path, system) as page:
+        for block in BLOCKS[path]:
+            page.run(block)
+
+
+@pytest.mark.jvm
+def test_what_a_page_made_is_gone_and_what_it_changed_is_put_back(system: System) -> None:
+    before = system.ingest.get("/v1/sensors/mic-1").json()
+    merge = {"If-Match": "*", "Content-Type": "application/merge-patch+json"}
+    with nothing_left(system):
+        system.ingest.put("/v1/streams/of-a-page", json={}).raise_for_status()
+        of_page = {"area": "page", "streams": {"of-a-page": {"point": True}}}
+        system.ingest.put("/v1/sensors/of-a-page", json=of_page).raise_for_status()
+        system.ingest.patch("/v1/sensors/mic-1", json={"expect_every_s": 600}, headers=merge).raise_for_status()
+    gone = [system.ingest.get(f"/v1/{each}/of-a-page").status_code for each in ("sensors", "streams")]
+    assert gone == [404, 404]
+    after = system.ingest.get("/v1/sensors/mic-1").json()
+    assert after["version"] > before["version"]
+    assert {**after, **dict.fromkeys(CHANGES)} == {**before, **dict.fromkeys(CHANGES)}
+
+
+@pytest.mark.parametrize("path", QUIET, ids=lambda path: path.stem)
+def test_a_page_that_needs_no_system_works(path: Path, tmp_path: Path) -> None:
+    with PageRun(tmp_path) as page:
+        for block in BLOCKS[path]:
+            page.run(block)
 
 
 def said_by(page: str, folder: Path) -> list[str]:
-    here = PageRun(folder)
-    return [here.run(block) for block in blocks_of(ROOT / "page.md", page) if block.is_run]
+    with PageRun(folder) as here:
+        return [here.run(block) for block in blocks_of(ROOT / "page.md", page) if block.is_run]
 
 
 def test_blocks_are_run_in_order_in_one_place_and_their_answers_compared(tmp_path: Path) -> None:
