@@ -218,6 +218,8 @@ record without a key is a heartbeat.
 
 kcat reads the topic, and jq writes a line for each detection:
 
+<!-- run by tests/docs/test_examples_in_pages.py -->
+
 ```sh
 kcat -b 127.0.0.1:9092 -C -t coincide.detections -e -f '%s\\n' | jq -c '
   {JQ_LINES}'

@@ -1,4 +1,4 @@
-"""What pages show in Python and of the command is what comes out, and their configuration is accepted."""
+"""The configuration of the first tutorial is accepted, and the filter of the topics page shows what the page says."""
 
 import json
 import re
