@@ -22,6 +22,7 @@ from deploy.local.machine import free_ports, is_free
 from deploy.local.system import System
 from docs.generate import ROOT
 from tests.docs.page_blocks import Block
+from tests.needs import found
 from tests.patience import until
 
 #: What every block finds: the command as installed, a curl that fails where the answer is an error, and nothing that
@@ -35,6 +36,8 @@ trap 'env -0 >"$AFTER"' EXIT
 """
 #: Names and addresses of a page, and what stands there while it is run. Ports are those of `Layout.of_checkout`.
 PLACEHOLDERS = {"coincide.example": "127.0.0.1", "/tmp/": "../tmp/"}
+#: What blocks call that not every machine has.
+NEEDED = ("curl", "jq", "openssl")
 #: Where a program of a page listens unless the variable PORT says otherwise.
 LISTENS = "127.0.0.1:9000"
 BUDGET_S = 120.0  # of processor time, for one block
@@ -104,6 +107,8 @@ class PageRun:
 
     def _bash(self, block: Block) -> str:
         code = block.code
+        for name in set(NEEDED) & set(re.findall(r"\w+", code)):
+            found(name)
         if self.system and "$KEY" in code and "KEY" not in self.environ:
             self.environ["KEY"] = _key(self.system)
         for name, value in self.replaced.items():
