@@ -82,7 +82,7 @@ class TimingJoin(LiveJoin[Pairs]):
         stream : str
         detections : Detections
             Rows in the order of arrival. All batches give ids (unique ones), or none does; a batch without rows may
-        do as it likes.
+            do as it likes.
 
         Returns
         -------

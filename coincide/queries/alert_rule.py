@@ -50,7 +50,10 @@ class AlertRule:
     to : tuple of str, optional
         Receivers by name; by default all of them.
 
-    A QueryError names the field and what is allowed.
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
 
     Examples
     --------

@@ -36,7 +36,10 @@ class EpisodeRule:
     interval : {"occurred", "hull"}
         When a match was: the central 90 % of when it occurred, or from its earliest to its latest possible instant.
 
-    A QueryError names the field and what is allowed.
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
 
     Examples
     --------

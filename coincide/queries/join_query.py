@@ -60,7 +60,10 @@ class Query:
     alert : AlertRule, optional
         Which of its episodes, or of its matches where it does not coalesce, somebody is told of.
 
-    A QueryError names the field and what is allowed.
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
 
     Examples
     --------

@@ -24,7 +24,10 @@ class MatchLimits:
     max_matches_per_s : int, optional
         Most matches in one area within one second of received time.
 
-    A QueryError names the field and what is allowed.
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
 
     Examples
     --------

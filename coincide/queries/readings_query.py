@@ -40,7 +40,10 @@ class ReadingsQuery:
     alert : AlertRule, optional
         Which of its episodes somebody is told of.
 
-    A QueryError names the field and what is allowed.
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
 
     Examples
     --------

@@ -34,7 +34,10 @@ class SpellQuery:
     alert : AlertRule or None
         Of which spells somebody is told.
 
-    A QueryError names the field and what is allowed.
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
 
     Examples
     --------

@@ -160,7 +160,7 @@ class Search:
 
     Parameters
     ----------
-    new : mapping of source to Events
+    new_of : mapping of source to Events
         Sources without new events may be left out.
     since_ref : int
         Events before it do not count.
