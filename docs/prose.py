@@ -11,10 +11,11 @@ SENTENCE_WORDS_MAX = 30
 
 
 def sentences(page: str) -> list[list[str]]:
-    """Return the words of each sentence of a page; code, tables and headings are none."""
+    """Return the words of each sentence; an item of a list is one; code, tables, headings and pictures are none."""
     text = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
-    text = re.sub(r"^(\||#|!).*$", "", text, flags=re.MULTILINE)
-    return [each.split() for each in re.split(r"(?<=[.!?:;])\s+", text) if each.strip()]
+    text = re.sub(r"^(\||#|!).*$|</?[a-z][^>]*>", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *([-*]|\d+\.) ", "\n", text, flags=re.MULTILINE)
+    return [each.split() for each in re.split(r"(?<=[.!?:;])\s+|\n\s*\n", text) if each.strip()]
 
 
 def warnings(name: str, page: str) -> Iterator[str]:

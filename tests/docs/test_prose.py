@@ -18,6 +18,31 @@ def test_code_tables_and_headings_are_no_sentences() -> None:
     assert sentences(PAGE) == [["One", "sentence."], ["Another:"], ["with", "two", "parts."]]
 
 
+LIST = """Nobody reads a list aloud
+
+- the first item
+  in two lines
+- the second item
+1. the last item
+
+<picture>
+  <img src="a.png" alt="words of a picture">
+</picture>
+
+The text after it
+"""
+
+
+def test_an_item_of_a_list_and_a_paragraph_are_sentences_and_pictures_are_none() -> None:
+    assert [" ".join(each) for each in sentences(LIST)] == [
+        "Nobody reads a list aloud",
+        "the first item in two lines",
+        "the second item",
+        "the last item",
+        "The text after it",
+    ]
+
+
 def test_a_long_page_is_told() -> None:
     assert list(warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2))) == []
     [told] = warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2 + 1))
