@@ -90,6 +90,15 @@ def test_the_nearest_tests_that_fit_are_chosen_and_those_that_changed(tmp_path: 
     assert chosen == Choice(changed=["changed"], reached=["near", "mid", "far"], left=["large"])
 
 
+def test_of_tests_as_near_those_in_the_folders_of_the_change_come_first(tmp_path: Path) -> None:
+    names = ["a/test_a.py", "tests/core/deep/test_b.py", "tests/core/test_a.py", "tests/core_too/test_a.py"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    make(tmp_path, *names)
+    chosen = choose(dict.fromkeys(names, 1), ["README.md", "library/core/deep/sums.py"], {}, tmp_path)
+    assert chosen.reached == [names[1], names[2], names[0], names[3]]
+
+
 def test_what_nobody_knows_takes_its_share_too(tmp_path: Path) -> None:
     names = [f"test_{n:03}" for n in range(200)]
     make(tmp_path, *names)
