@@ -16,6 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 install = "$(RUN)" -m deploy.setup.packages
 
+# The uv of the machine, or else the one that the set-up has fetched.
+uv = PATH="$$PATH:$(CURDIR)/$(BIN)" uv
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .PHONY: help
@@ -168,13 +170,13 @@ docs-serve: docs ## Show the site on http://127.0.0.1:8080; its search needs a s
 	"$(RUN)" -m http.server 8080 --bind 127.0.0.1 --directory site
 
 .PHONY: lock
-lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)
-	uv pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
-	uv pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools -c requirements.lock -o requirements-run.lock pyproject.toml
-	uv pip compile -q $(LOCK_FLAGS) --extra services -c requirements.lock -o requirements-services.lock pyproject.toml
-	uv pip compile -q $(LOCK_FLAGS) --extra jobs -c requirements.lock -o requirements-jobs.lock pyproject.toml
-	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
-	echo uv | uv pip compile -q $(LOCK_FLAGS) -o requirements-uv.lock -
+lock: $(STAMP) ## Pin the newest versions that pyproject.toml allows, with hashes
+	$(uv) pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
+	$(uv) pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools -c requirements.lock -o requirements-run.lock pyproject.toml
+	$(uv) pip compile -q $(LOCK_FLAGS) --extra services -c requirements.lock -o requirements-services.lock pyproject.toml
+	$(uv) pip compile -q $(LOCK_FLAGS) --extra jobs -c requirements.lock -o requirements-jobs.lock pyproject.toml
+	$(uv) pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
+	echo uv | $(uv) pip compile -q $(LOCK_FLAGS) -o requirements-uv.lock -
 
 .PHONY: sbom
 sbom: $(STAMP) ## Write the bill of materials (CycloneDX) and the licences into .local/supply
