@@ -10,11 +10,12 @@ from deploy.local.demo import applied_query, post_all
 from deploy.local.harbour import BANG
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError, exit_with
+from deploy.local.monitor import find_programs
 from deploy.local.progress import lines
 from deploy.local.system import HARBOUR, System
 from trials.drills import first_row
 from trials.drills.drill import Outcome, drill, wait_for_calm
-from trials.drills.faults import FAULTS, Line
+from trials.drills.faults import FAULTS, Fault, Line
 from trials.drills.gateways import Gateways, declared
 from trials.drills.monitoring import Monitoring, monitored
 from trials.drills.table import table
@@ -23,6 +24,15 @@ OWN = {
     "COINCIDE_ALERTING_RECEIVERS_MAY_BE_PRIVATE": "true",  # Alertmanager is on this machine
     "COINCIDE_ALERTING_WATCHES_DRIFT": "false",  # the clocks of our sensors are made up
 }
+
+
+def chosen(words: Sequence[str]) -> list[Fault]:
+    """Return the faults whose names have one of ``words`` in them; all where none is given."""
+    found = [each for each in FAULTS if not words or any(word.lower() in each.name.lower() for word in words)]
+    if not found:
+        names = "; ".join(each.name for each in FAULTS)
+        raise LocalError(f"no fault has {' or '.join(map(repr, words))} in its name: there are {names}")
+    return found
 
 
 def _say(sentence: str) -> None:
@@ -47,10 +57,8 @@ def _line(folder: Path) -> Iterator[tuple[Line, Monitoring]]:
         system.down()
 
 
-def _drilled(words: Sequence[str], line: Line, monitoring: Monitoring) -> Iterator[Outcome]:
-    for fault in FAULTS:
-        if words and not any(word.lower() in fault.name.lower() for word in words):
-            continue
+def _drilled(faults: Sequence[Fault], line: Line, monitoring: Monitoring) -> Iterator[Outcome]:
+    for fault in faults:
         if not wait_for_calm(monitoring):
             said = [each for each in first_row.shown(monitoring.ask) if each.colour not in first_row.KNOWN]
             raise LocalError(f"the line is not calm: {sorted(monitoring.ringing())} ring, and the first row has {said}")
@@ -58,9 +66,10 @@ def _drilled(words: Sequence[str], line: Line, monitoring: Monitoring) -> Iterat
 
 
 def _main() -> None:
-    outcomes: list[Outcome] = []
+    faults, outcomes = chosen(sys.argv[1:]), list[Outcome]()
+    find_programs()  # the system takes minutes to start
     with tempfile.TemporaryDirectory(prefix="coincide-drill-") as folder, _line(Path(folder)) as (line, monitoring):
-        for outcome in _drilled(sys.argv[1:], line, monitoring):
+        for outcome in _drilled(faults, line, monitoring):
             outcomes.append(outcome)
             _say(table([outcome]))
             heard = {**outcome.during.said, **outcome.after.said}
