@@ -98,7 +98,7 @@ def _logs(system: System) -> None:
     names = [*PROCESSES, *(name for name in (*OF_ARCHIVE, HARBOUR) if (logs / f"{name}.log").exists())]
     files = [str(logs / f"{name}.log") for name in names]
     follower = shutil.which("tail")
-    if follower is None or not logs.is_dir():
+    if follower is None or not any(map(os.path.exists, files)):
         raise LocalError(f"there are no logs to follow in {logs}")
     os.execv(follower, [follower, "-n", "20", "-F", *files])  # noqa: S606 - no shell is the point
 

@@ -86,6 +86,18 @@ def test_one_that_waits_for_a_person_and_one_that_is_missing_are_said_together(s
         system({"console": ["FATAL"]}, fusion=f"{HALTED}why").wait_ready()
 
 
+def test_no_logs_are_followed_before_anything_has_run(system: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, followed = system({}), list[list[str]]()
+    monkeypatch.setattr(os, "execv", lambda _, arguments: followed.append(arguments))
+    command._logs(whole)
+    assert str(whole.layout.logs / "kafka.log") in followed[0]
+    for each in whole.layout.logs.iterdir():
+        each.unlink()
+    with pytest.raises(LocalError, match="there are no logs to follow in "):
+        command._logs(whole)
+    assert len(followed) == 1
+
+
 @pytest.mark.parametrize(("error", "stays"), [(PartlyUpError, True), (HaltedError, True), (LocalError, False)])
 def test_up_takes_nothing_down_that_is_of_use(
     system: Made, monkeypatch: pytest.MonkeyPatch, error: type[LocalError], stays: bool
