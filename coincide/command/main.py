@@ -31,6 +31,7 @@ from coincide.command.arguments.learn_arguments import LearnRequest, add_learn, 
 from coincide.command.arguments.replay_arguments import ReplayRequest, add_replay, replay_request
 from coincide.command.arguments.window_join_arguments import add_window_join, window_join_request
 from coincide.command.faults import CommandError
+from coincide.command.standard_input import interruptible_stdin
 from coincide.errors import CoincideError
 
 QuickRequest = JoinRequest | QueryJoinRequest | CoalesceRequest | ExplainRequest | ChanceRequest | LearnRequest
@@ -132,7 +133,7 @@ class _Terminated(KeyboardInterrupt):
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the run as Ctrl-C does, so that no unfinished answer stays behind."""
+    """Let SIGTERM end the run as Ctrl-C does, so that no unfinished answer stays behind; both end a wait for input."""
     if threading.current_thread() is not threading.main_thread():  # only there may handlers be set
         yield
         return
@@ -142,7 +143,8 @@ def _ended_by_sigterm() -> Iterator[None]:
 
     before = signal.signal(signal.SIGTERM, end)
     try:
-        yield
+        with interruptible_stdin():
+            yield
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from coincide.command.main import main
 from deploy.local.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, FORMATS, answer_of, join, text, write
 from tests.examples import examples
+from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.fusion_query import SlowQuery, SlowRow
 from tests.spark_jobs.strategies import OBJECTS, TEMPLATES, queries, wide_queries
@@ -197,14 +199,33 @@ def ids(line: Event) -> list[str]:
     return [each["id"] for each in line["members"]]
 
 
+#: Tests that run in the background may ignore SIGINT, and whatever they start does, too.
+HEEDING = """
+import os, signal, sys
+signal.signal({sent}, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, "-m", "coincide", *sys.argv[1:]])
+"""
+#: Another thread takes the signal, so it ends no system call of the thread that reads, which is what also becomes of a
+#: signal right before such a call.
+BESIDE = """
+import signal, sys, threading
+from coincide.command.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [{sent}])
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("heeding", [HEEDING, BESIDE], ids=["in the read", "before the read"])
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_while_it_waits_for_detections(tmp_path: Path, sent: signal.Signals, status: int) -> None:
+def test_a_signal_ends_it_while_it_waits_for_detections(
+    tmp_path: Path, sent: signal.Signals, status: int, heeding: str
+) -> None:
     out, queries = tmp_path / "out.ndjson", saved(tmp_path, {"id": "q", **pair(("p", "p"))})
-    command = [sys.executable, "-m", "coincide", "replay", *asked(*queries), "-", "--uncertainty", "point"]
+    command = [sys.executable, "-c", heeding.format(sent=int(sent))]
+    command += ["replay", *asked(*queries), "-", "--uncertainty", "point"]
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    # Tests that run in the background may ignore SIGINT, and whatever they start does, too.
-    heeding = f"import os, signal, sys; signal.signal({sent:d}, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-    command = [sys.executable, "-c", heeding, *command]
     with subprocess.Popen(command, cwd=ROOT, text=True, bufsize=1, **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -212,8 +233,10 @@ def test_a_signal_ends_it_while_it_waits_for_detections(tmp_path: Path, sent: si
         for name in "xy":
             process.stdin.write(json.dumps({"id": name, "detected_at_us": EPOCH_US}) + "\n")
         assert ids(json.loads(process.stdout.readline())) == ["x", "y"]  # it is at work
+        until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)  # and waits
         process.send_signal(sent)
-        assert process.wait(timeout=60) == status
+        until(lambda: process.poll() is not None)
+        assert process.returncode == status
         assert process.stderr.read() == "coincide: interrupted\n"
     assert not out.exists()
 
