@@ -12,6 +12,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from services.common.settings import SettingsError, load_settings
+from services.common.stop_signals import set_by_signals
 from spark_jobs.archiving.archive_query import archive_query
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
@@ -37,8 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = {name: value for name in ("master", "path") if (value := getattr(given, name)) is not None}
         settings = settings.model_copy(update=chosen)
         archive = _opened(settings)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+        set_by_signals(stopping, signal.SIGTERM, signal.SIGINT)
         run_archive(settings, archive, stopping)
     except (SettingsError, LockError, SessionError) as error:
         print(f"archive: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it

@@ -15,6 +15,7 @@ from coincide import Stream
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
 from services.common.settings import SettingsError, load_settings, load_streams
+from services.common.stop_signals import set_by_signals
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError
@@ -50,8 +51,7 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
             settings = settings.model_copy(update={"master": given.master})
         cores = (cores_of or _fusion_cores)(settings, load_streams(settings.streams_path))
         job = FusionJob(settings, cores, stopping)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+        set_by_signals(stopping, signal.SIGTERM, signal.SIGINT)
         job.run(rebuild=given.rebuild)
     except (SettingsError, LockError, SessionError) as error:
         print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it

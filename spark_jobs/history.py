@@ -21,6 +21,7 @@ from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
+from services.common.stop_signals import set_by_signals
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.replaying.live_answer import query_history
@@ -44,6 +45,7 @@ from spark_jobs.settings import HistorySettings
 DEFAULT_CONFIG = Path("config/history.yaml")
 CANCELLED = 130  # as a shell says of what Ctrl-C has ended
 STOP_TIMEOUT_S = 10.0
+LOOK_S = 1.0
 LEAST = 19  # how nice a run is where there is no idle class, as on macOS, and how nice a session of its own is
 AUTOGROUP = Path("/proc/self/autogroup")
 
@@ -102,7 +104,8 @@ def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     server = RunServer(settings, access, service)
     queue.start()
     server.start()
-    stopping.wait()
+    while not stopping.wait(LOOK_S):  # a signal right before a wait is heeded after it
+        pass
     server.shutdown()
     server.server_close()
     if not queue.stop(STOP_TIMEOUT_S):
@@ -203,8 +206,7 @@ def _query_named(id_: str, settings: HistorySettings) -> AnyQuery:
 def _stopping() -> threading.Event:
     """Return an event that SIGTERM and SIGINT set."""
     stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    set_by_signals(stopping, signal.SIGTERM, signal.SIGINT)
     return stopping
 
 

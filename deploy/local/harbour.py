@@ -22,6 +22,7 @@ from deploy.local.machine import ROOT, LocalError, exit_with
 from services.common.access.component_access import trust_context
 from services.common.operations import configure_logs
 from services.common.settings import load_streams
+from services.common.stop_signals import set_by_signals
 from services.ingest.registry.sensors_file import load_sensors
 
 #: Ids as in config/: the area, its stream, and the query that looks for bangs.
@@ -103,7 +104,7 @@ def _main() -> None:
     configure_logs()
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request would say it twice
     stopped = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    set_by_signals(stopped, signal.SIGTERM)
     trusted = os.environ["COINCIDE_LOCAL_TRUSTED"]
     trust = trust_context(Path(trusted) if trusted else None)
     with httpx2.Client(base_url=os.environ["COINCIDE_LOCAL_INGEST"], timeout=_HTTP_TIMEOUT_S, verify=trust) as ingest:
