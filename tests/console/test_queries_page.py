@@ -283,13 +283,19 @@ def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_
         slider.fill(f"{step / 100}")
     slider.fill("0.1")
     expect(card).to_contain_text("These would come")
-    until(lambda: [each["request"]["keeps_matches"] for each in line.items("history-runs")] == [False])
+    until(lambda: [each["keeps_matches"] for each in asked_of(line, "choosy")] == [False])
     shoot(page, "queries-slider")
     card.get_by_label("Why (for the audit trail)").fill("to see more pairs")
     card.get_by_role("button", name="Apply this threshold").click()
     until(lambda: known(line, "choosy")["version"] == 2)
     assert known(line, "choosy")["query"]["within"][0]["threshold"] == 0.1
     expect(page.get_by_label("Versions")).to_contain_text("within[0].threshold: 0.3 → 0.1")
+
+
+def asked_of(line: Line, id_: str) -> list[dict[str, Any]]:
+    """Return what was asked of the runs of a query; other tests ask for runs, too."""
+    asked = (each["request"] for each in line.items("history-runs"))
+    return [each for each in asked if each["query"]["id"] == id_]
 
 
 def assert_steps(card: Locator, counts: dict[float, int]) -> None:
