@@ -39,7 +39,11 @@ def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 def done(line: Line, **asked: Any) -> str:
     """Do a run, and return its id."""
-    run = line.call("POST", "alerting", "/v1/history-runs", json={"query": QUERY, **RANGE, **asked}).json()["run"]
+    run = (
+        line.call("POST", "alerting", "/v1/history-runs", json={"query": QUERY, **RANGE, **asked})
+        .raise_for_status()
+        .json()["run"]
+    )
 
     def ended() -> bool:
         return bool(line.call("GET", "alerting", f"/v1/history-runs/{run}").json()["state"] == "done")
@@ -48,11 +52,24 @@ def done(line: Line, **asked: Any) -> str:
     return str(run)
 
 
+def remove_runs(line: Line) -> None:
+    """Remove the runs that other tests have asked for."""
+
+    def are_gone() -> bool:
+        runs = line.items("history-runs")
+        for each in runs:
+            line.call("DELETE", "alerting", f"/v1/history-runs/{each['run']}").raise_for_status()
+        return runs == []
+
+    until(are_gone)
+
+
 def chosen(page: Page) -> Locator:
     return page.get_by_label("The chosen run")
 
 
 def test_a_run_is_asked_for_in_the_form_and_shows_its_curve(open_page: OpenPage, line: Line) -> None:
+    remove_runs(line)
     page = open_page("/history")
     expect(page.get_by_label("Runs")).to_contain_text("No run yet")
     shoot(page, "history-empty")
@@ -68,7 +85,7 @@ def test_a_run_is_asked_for_in_the_form_and_shows_its_curve(open_page: OpenPage,
     form.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_url(re.compile(r"/history\?run=r-[0-9a-f]{32}$"))
     expect(chosen(page)).to_contain_text(re.compile(r"It is done\. It found [\d,]+ matches in \d+ detections"))
-    [run] = line.call("GET", "alerting", "/v1/history-runs").json()["items"]
+    [run] = line.call("GET", "alerting", "/v1/history-runs").raise_for_status().json()["items"]
     assert (run["request"]["from_us"], run["request"]["to_us"]) == (541_062_000_000_000, 541_065_600_000_000)
     expect(chosen(page)).to_contain_text(f"{run['matches']:,} matches")
     expect(chosen(page).locator(".chart svg")).to_be_visible()
@@ -90,7 +107,11 @@ def test_a_run_is_compared_with_what_is_live_and_each_difference_leads_to_its_ti
     page.get_by_label("This run with").select_option("live")
     page.wait_for_url(re.compile("with=live"))
     compared = page.get_by_label("Compare")
-    told = line.call("GET", "alerting", f"/v1/history-runs/{run}/compare", params={"with": "live"}).json()
+    told = (
+        line.call("GET", "alerting", f"/v1/history-runs/{run}/compare", params={"with": "live"})
+        .raise_for_status()
+        .json()
+    )
     counts = told["counts"]
     words = ", ".join(f"{counts[kind]:,} {kind}" for kind in ("added", "gone", "changed", "same"))
     expect(compared.get_by_role("status")).to_contain_text(words)
@@ -101,7 +122,11 @@ def test_two_runs_are_compared(open_page: OpenPage, line: Line) -> None:
     longer, shorter = done(line), done(line, to="1987-02-23T07:35:41Z")
     page = open_page(f"/history?run={shorter}&with={longer}")
     compared = page.get_by_label("Compare")
-    gone = line.call("GET", "alerting", f"/v1/history-runs/{shorter}/compare", params={"with": longer}).json()["gone"]
+    gone = (
+        line.call("GET", "alerting", f"/v1/history-runs/{shorter}/compare", params={"with": longer})
+        .raise_for_status()
+        .json()["gone"]
+    )
     assert len(gone) > 50
     expect(compared.get_by_role("status")).to_contain_text(f"0 added, {len(gone):,} gone, 0 changed")
     expect(compared.locator("tbody tr")).to_have_count(21)
@@ -121,7 +146,11 @@ def test_what_another_window_changes_is_said_from_the_probability_before_to_the_
     query = line.call("GET", "alerting", f"/v1/queries/{QUERY}").json()["query"]
     wider = {**query, "id": QUERY, "within": [{**each, "window_s": 20} for each in query["within"]]}
     before, now = done(line), done(line, query=wider)
-    told = line.call("GET", "alerting", f"/v1/history-runs/{now}/compare", params={"with": before}).json()
+    told = (
+        line.call("GET", "alerting", f"/v1/history-runs/{now}/compare", params={"with": before})
+        .raise_for_status()
+        .json()
+    )
     assert len(told["changed"]) > 20
     page = open_page(f"/history?run={now}&with={before}")
     compared = page.get_by_label("Compare")
@@ -138,7 +167,7 @@ def test_what_another_window_changes_is_said_from_the_probability_before_to_the_
 
 def test_a_run_that_fails_says_why_and_is_removed(open_page: OpenPage, line: Line) -> None:
     asked = {"query": QUERY, **RANGE, "as_live": True, "source": "topic"}
-    run = line.call("POST", "alerting", "/v1/history-runs", json=asked).json()["run"]
+    run = line.call("POST", "alerting", "/v1/history-runs", json=asked).raise_for_status().json()["run"]
     page = open_page(f"/history?run={run}")
     expect(chosen(page)).to_contain_text("It is failed")
     row = page.locator("tr[aria-current]")
