@@ -2,6 +2,7 @@
 
 import asyncio
 import zlib
+from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
@@ -93,9 +94,9 @@ def inflate(body: bytes, limit: int) -> bytes:
 
 def items_of(body: bytes, form: Form, most: int) -> list[PostedDetection | Item]:
     """Return the items of `body`, 1 to `most`; a `Problem`: 413 too many, 422 none; `Refused` where it is no JSON."""
-    items = parse(body, form)
+    items = list(islice(parse(body, form), most + 1))
     if len(items) > most:
-        raise Problem(413, f"{len(items)} detections in one POST; at most {most} are allowed")
+        raise Problem(413, f"the body holds more than {most} detections; at most {most} are allowed in a POST")
     if not items:
         raise Problem(422, "the body holds no detection", detections=[])
     return items

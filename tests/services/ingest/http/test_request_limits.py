@@ -14,7 +14,9 @@ import uvicorn
 from starlette.requests import Request
 
 from services.common.http.problem import Problem
-from services.ingest.http.request_limits import IngestHttpProtocol, OneWriteTransport, inflate, read_body
+from services.ingest.http import parsing
+from services.ingest.http.parsing import Form
+from services.ingest.http.request_limits import IngestHttpProtocol, OneWriteTransport, inflate, items_of, read_body
 from services.ingest.settings import IngestSettings
 from tests.services.http_connection import Connection
 from tests.services.ingest.building import Ingest
@@ -195,3 +197,17 @@ def test_a_gateway_that_asks_whether_to_go_on_is_told_at_once(port: int) -> None
     received = asyncio.run(answer(port, head, b"x", pause_s=0.1))
     assert received.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400")
     assert received.endswith(b"}")
+
+
+@pytest.mark.parametrize(("form", "one", "between"), [(Form.JSON, b"1", b","), (Form.NDJSON, b"1", b"\n")])
+def test_items_beyond_the_limit_are_not_read(
+    monkeypatch: pytest.MonkeyPatch, form: Form, one: bytes, between: bytes
+) -> None:
+    read: list[object] = []
+    monkeypatch.setattr(parsing, "read_item", lambda item: read.append(item))
+    items = between.join([one] * 10_000)
+    with pytest.raises(Problem) as problem:
+        items_of(b"[" + items + b"]" if form is Form.JSON else items, form, 5)
+    assert problem.value.status == 413
+    assert problem.value.detail == "the body holds more than 5 detections; at most 5 are allowed in a POST"
+    assert len(read) == 6
