@@ -61,8 +61,8 @@ def checked_mass(mass: Sequence[float] | FloatArray, buckets: int) -> FloatArray
     masses = _finite_floats("mass", mass)
     if len(masses) != buckets:
         raise HistogramError("mass", mass, f"one for each bucket: {buckets} for {buckets + 1} edges")
-    if (masses < 0).any():
-        raise HistogramError("mass", mass, "at least 0 each")
+    if ((masses < 0) | (masses > 1 + MASS_TOLERANCE)).any():  # and no sum is beyond what a float holds
+        raise HistogramError("mass", mass, "from 0 to 1 each")
     if abs(math.fsum(masses) - 1.0) > MASS_TOLERANCE:
         raise HistogramError("mass", mass, f"a sum of 1 (within {MASS_TOLERANCE:g}); it is {math.fsum(masses)!r}")
     return masses

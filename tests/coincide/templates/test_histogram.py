@@ -143,6 +143,7 @@ def test_it_cannot_be_changed_survives_pickling_and_does_not_follow_its_callers_
         *(("edges_s", edges, [1]) for edges in (["0", "1"], [[0, 1]], [[0], [0, 1]], [False, True], 7, None)),
         *(("mass", [0, 1, 2], mass) for mass in ([1.5, -0.5], [1])),
         *(("mass", [0, 1], mass) for mass in ([0.9], [0], [math.nan], None)),
+        ("mass", [0, 1, 2], [1e308, 1e308]),  # whose sum no float holds
     ],
 )
 def test_what_is_no_distribution_is_refused(field: str, edges: Any, mass: Any) -> None:
