@@ -116,6 +116,11 @@ def test_the_thresholds_of_a_curve() -> None:
     assert thresholds_from(0.4, 0.3).tolist()[0] == 0.3
 
 
+@pytest.mark.parametrize("least", [5e-324, 1e-9, 0.3 + 1e-10])
+def test_no_threshold_of_a_curve_is_below_the_least(least: float) -> None:
+    assert thresholds_from(least, least).tolist()[0] == least
+
+
 def test_a_threshold_is_set_where_the_query_has_its_one() -> None:
     assert own_threshold(QUERY.with_threshold(0.2)) == 0.2
     three = Query.from_json(THREE)
