@@ -58,6 +58,14 @@ class RunRequest:
             raise RunError(f"query {self.query.id} says something of every window: it has no threshold to be lowered")
         if self.as_live and self.min_threshold is not None:
             raise RunError("min_threshold is for complete runs: the live job gave no matches below its threshold")
+        if self.warm_up_s is not None:
+            self._check_warm_up(self.warm_up_s)
+
+    def _check_warm_up(self, warm_up_s: float) -> None:
+        if not self.as_live:
+            raise RunError("warm_up_s is for runs as live: a complete run reads what it needs of the time before")
+        if not 0 <= warm_up_s <= LONGEST_RANGE_S:
+            raise RunError(f"warm_up_s is {warm_up_s!r}: 0 to {LONGEST_RANGE_S:.0f} seconds")
 
     @property
     def id(self) -> str:

@@ -227,10 +227,10 @@ def read_request(fields: Mapping[str, Any], query_of: Callable[[Any], AnyQuery],
         raise RunError(f"{missing[0]} is missing")
     more = {name: fields[name] for name in ("as_live", "min_threshold", "warm_up_s", "keeps_matches") if name in fields}
     for name, kind in KINDS.items():
-        if name in more and not isinstance(more[name], kind):
+        if name in more and (not isinstance(more[name], kind) or isinstance(more[name], bool) is not (kind is bool)):
             raise RunError(f"{name} is {more[name]!r}: a {'truth value' if kind is bool else 'number'}")
     follows = isinstance(fields["query"], str) and bool(more.get("as_live"))
-    from_us, to_us = (parsed_time(str(fields[name])) for name in ("from", "to"))
+    from_us, to_us = (_time(name, fields[name]) for name in ("from", "to"))
     asked = query_of(fields["query"]), from_us, to_us, fields.get("source", source)
     return RunRequest(*asked, **more, follows_changes=follows)
 
@@ -239,7 +239,7 @@ def read_learning(fields: Mapping[str, Any]) -> LearningRequest:
     """Read what is to be learnt: `from` and `to` are times, `within` is where errors are looked for, in seconds."""
     if missing := [name for name in ("from", "to") if name not in fields]:
         raise RunError(f"{missing[0]} is missing")
-    from_us, to_us = (parsed_time(str(fields[name])) for name in ("from", "to"))
+    from_us, to_us = (_time(name, fields[name]) for name in ("from", "to"))
     more: dict[str, Any] = {
         name: _name(name, fields[name]) for name in ("area", "reference_stream") if fields.get(name) is not None
     }
@@ -250,6 +250,13 @@ def read_learning(fields: Mapping[str, Any]) -> LearningRequest:
     if "buckets" in fields:
         more["buckets"] = _whole("buckets", fields["buckets"])
     return LearningRequest(from_us, to_us, **more)
+
+
+def _time(field: str, value: Any) -> int:
+    try:
+        return parsed_time(str(value))
+    except RunError as error:
+        raise RunError(f"{field}: {error}") from None
 
 
 def _name(field: str, value: Any) -> str:

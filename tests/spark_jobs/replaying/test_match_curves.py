@@ -180,6 +180,9 @@ class RecordedTopic(TopicRecords):
         ({"source": "disk"}, "one of archive, topic"),
         ({"min_threshold": 0.0}, "a probability above 0"),
         ({"as_live": True, "source": "topic", "min_threshold": 0.5}, "for complete runs"),
+        ({"as_live": True, "source": "topic", "warm_up_s": -1}, "warm_up_s is -1: 0 to 31622400 seconds"),
+        ({"as_live": True, "source": "topic", "warm_up_s": 1e308}, "warm_up_s is 1e\\+308: 0 to 31622400 seconds"),
+        ({"warm_up_s": 10}, "warm_up_s is for runs as live"),
     ],
 )
 def test_what_cannot_be_asked_is_a_sentence(fields: dict[str, Any], sentence: str) -> None:

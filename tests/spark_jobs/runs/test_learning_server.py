@@ -80,7 +80,7 @@ def test_a_run_over_history_is_none_that_learns(client: httpx2.Client) -> None:
     ("more", "sentence"),
     [
         ({"query": "bang"}, "query: unknown; known are from, to, within"),
-        ({"from": None}, "'None' is no time"),
+        ({"from": None}, "from: 'None' is no time"),
         ({"from": "9" * 5000}, "is no time"),
         ({"from": "\u00b2"}, "is no time"),
         ({"to": "2026-11-22T00:00:00"}, "has no offset"),

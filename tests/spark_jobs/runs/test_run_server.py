@@ -125,10 +125,11 @@ def test_the_oldest_of_too_many_runs_goes(client: httpx2.Client) -> None:
     [
         ({**ASKED, "colour": "red"}, 422, "colour: unknown"),
         ({"query": RULED, "from": 0}, 422, "to is missing"),
-        ({**ASKED, "from": "noon"}, 422, "'noon' is no time"),
+        ({**ASKED, "from": "noon"}, 422, "from: 'noon' is no time"),
         ({**ASKED, "query": {"id": "x"}}, 422, "query: "),
         ({**ASKED, "query": "unheard"}, 503, "Kafka cannot be asked"),
         ({**ASKED, "as_live": "yes"}, 422, "as_live is 'yes': a truth value"),
+        ({**ASKED, "min_threshold": True}, 422, "min_threshold is True: a number"),
         ({**ASKED, "source": "disk"}, 422, "one of archive, topic"),
         ([1], 422, "must be a JSON object"),
     ],
