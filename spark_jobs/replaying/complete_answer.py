@@ -47,10 +47,11 @@ def complete_tuples(
 ) -> Iterator[FoundTuples]:
     """Yield the tuples of all rows, nobody late, whose earliest member is the chunk's own, in no order.
 
-    `query` may differ from the one that the rows are played for in its thresholds; `check` is called between blocks.
+    `query` may differ from the one that the rows are played for in its thresholds; `check` is called between blocks,
+    and while a block is searched for.
     """
     at_us = played.rows["detected_at_us"].to_numpy()
-    for tuples in _blocks(played, query):
+    for tuples in _blocks(played, query, check):
         check()
         rows = played.rows_of(np.asarray(tuples.members, np.int64))
         member_us = np.where(rows < 0, AFTER_ALL_US, at_us[rows])
@@ -93,16 +94,19 @@ def reach_us(query: Query, templates: Mapping[str, Sequence[Histogram]]) -> int:
     return graph_reach_us(query.graph, query.joint_threshold, of_role, query.at_least)
 
 
-def _blocks(played: PlayedRows, query: Query) -> Iterator[Tuples]:
+def _blocks(played: PlayedRows, query: Query, check: Callable[[], None]) -> Iterator[Tuples]:
+    def heard(_share: float) -> None:
+        check()
+
     arguments = (played.batches, query.graph, played.keys, query.joint_threshold)
     if query.at_least is None:
         where = played.differ if played.may_meet_themselves else None
-        yield from window_join_blocks(*arguments, where, query.sensors)
+        yield from window_join_blocks(*arguments, where, query.sensors, progress=heard)
         return
     if played.may_meet_themselves:
         raise RunError(f"query {query.id} has at_least and filters that overlap: only --as-live answers it")
     limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
-    yield window_join(*arguments, None, query.sensors, at_least=query.at_least, max_candidates=limit)
+    yield window_join(*arguments, None, query.sensors, progress=heard, at_least=query.at_least, max_candidates=limit)
 
 
 @dataclass(frozen=True)

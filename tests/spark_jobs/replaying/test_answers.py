@@ -15,7 +15,7 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.archive_rows import RowChunk
-from spark_jobs.replaying.complete_answer import complete_matches
+from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
 from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord
@@ -119,6 +119,23 @@ def test_a_detection_that_was_posted_again_counts_once() -> None:
         for each in (frames, [*again, *frames])
     )
     assert once == twice
+
+
+@pytest.mark.parametrize(("at_least", "parts"), [({}, 0), ({"at_least": 2}, 1)], ids=["all", "at least 2"])
+def test_a_run_can_end_while_it_searches_before_anything_is_found(at_least: dict[str, Any], parts: int) -> None:
+    query = {
+        "id": "nothing",
+        "from": {"a": "p", "b": "p", "c": "p"},
+        "form": "clique",
+        "within": [{"window_s": 0.001}],
+        "joint_threshold": 1.0,
+        "unreachable": "allow",
+        **at_least,
+    }
+    checked: list[None] = []
+    of_run = played(query, frames_of(some_rows(0)))
+    assert not list(complete_tuples(of_run, of_run.query, None, lambda: checked.append(None)))
+    assert len(checked) > parts  # of the answer, which are checked once they are found
 
 
 class FakeTopic:
