@@ -172,7 +172,8 @@ def thresholds_from(least: float, own: float) -> FloatArray:
     [0.975, 0.98, 0.985, 0.99, 1.0]
     """
     whole = np.round(np.arange(np.ceil(round(least / STEP, 6)), 1 / STEP + 0.5) * STEP, 9)
-    thresholds: FloatArray = np.unique([min(least, own), own, *whole[whole > least]])  # rounding may be below it, even 0
+    above = whole[whole > least]  # rounding may take the first one below it, even to 0
+    thresholds: FloatArray = np.unique([min(least, own), own, *above])
     return thresholds
 
 

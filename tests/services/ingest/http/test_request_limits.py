@@ -204,7 +204,7 @@ def test_items_beyond_the_limit_are_not_read(
     monkeypatch: pytest.MonkeyPatch, form: Form, one: bytes, between: bytes
 ) -> None:
     read: list[object] = []
-    monkeypatch.setattr(parsing, "read_item", lambda item: read.append(item))
+    monkeypatch.setattr(parsing, "read_item", read.append)
     items = between.join([one] * 10_000)
     with pytest.raises(Problem) as problem:
         items_of(b"[" + items + b"]" if form is Form.JSON else items, form, 5)
