@@ -74,10 +74,19 @@ class RunQueue:
         """Begin with the runs that were not done."""
         for summary in reversed(list(self.summaries())):
             if summary["state"] in UNFINISHED:
-                for left in self.folder(summary["run"]).path.glob(".*/"):  # by a process that was killed
-                    shutil.rmtree(left, ignore_errors=True)
-                self._waiting[summary["run"]] = request_in(summary["request"])
+                self._take_up(summary)
         self._thread.start()
+
+    def _take_up(self, summary: Mapping[str, Any]) -> None:
+        """Let a run wait again that a process left, unless nobody can read what it asks."""
+        folder = self.folder(summary["run"])
+        for left in folder.path.glob(".*/"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            self._waiting[summary["run"]] = request_in(summary["request"])
+        except RunError as error:
+            logger.warning("run %s cannot be begun anew: %s", summary["run"], error)
+            folder.tell({**summary, "state": "failed", "error": f"the run cannot be begun anew: {error}"})
 
     def stop(self, timeout_s: float) -> bool:
         """End the run at work, and return whether it ended in time; it stays unfinished, for the next process."""

@@ -398,6 +398,24 @@ def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> 
     again.stop(5)
 
 
+def test_a_restart_goes_on_past_a_request_that_it_cannot_read(settings: HistorySettings) -> None:
+    asked, stalling = requests(settings, 2), Stalling()
+    stalling.may_end.set()
+    before, queue = (RunQueue(settings.runs_path, stalling, Kept(9)) for _ in range(2))
+    for request in asked:
+        before.submit(request)
+    folder = queue.folder(asked[0].id)
+    written = folder.summary()
+    folder.tell({**written, "request": {**written["request"], "warm_up_s": -1}})  # as another version may have taken it
+    queue.start()
+    until(lambda: stalling.finished == [asked[1].id], 60, of=[psutil.Process()])
+    said = folder.summary()
+    assert said["state"] == "failed"
+    assert said["error"].startswith("the run cannot be begun anew: warm_up_s is for runs as live")
+    assert faults("history-run", said) == []
+    queue.stop(5)
+
+
 def test_one_that_stops_says_whether_the_run_at_work_saw_it(settings: HistorySettings) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
