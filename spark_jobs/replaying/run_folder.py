@@ -17,6 +17,7 @@ from spark_jobs.replaying.request import AnyRequest, RunError
 
 MATCHES, EPISODES, TEMPLATES = "matches.ndjson", "episodes.ndjson", "templates.ndjson"
 SUMMARY = "summary.json"
+CANCELLED = ".cancelled"
 
 
 class ComparedMember(Struct):
@@ -49,6 +50,15 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise RunError(f"there is no run in {self.path}: {error}") from None
         return said
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody has cancelled the run, which goes on until it sees that."""
+        return (self.path / CANCELLED).exists()
+
+    def note_cancelled(self) -> None:
+        """Remember that somebody has cancelled the run, also where the process is killed before it sees that."""
+        (self.path / CANCELLED).touch()
 
     @property
     def size(self) -> int:

@@ -78,8 +78,11 @@ class RunQueue:
         self._thread.start()
 
     def _take_up(self, summary: Mapping[str, Any]) -> None:
-        """Let a run wait again that a process left, unless nobody can read what it asks."""
+        """Let a run wait again that a process left, unless somebody cancelled it, or nobody can read what it asks."""
         folder = self.folder(summary["run"])
+        if folder.is_cancelled:
+            self._forget(summary["run"])
+            return
         for left in folder.path.glob(".*/"):  # by a process that was killed
             shutil.rmtree(left, ignore_errors=True)
         try:
@@ -178,6 +181,7 @@ class RunQueue:
             self._anew.pop(run, None)
             self._askers.pop(run, None)
             if run == self._at_work:
+                self.folder(run).note_cancelled()
                 self._cancelled.add(run)  # deleted once it has ended
             else:
                 self._forget(run)

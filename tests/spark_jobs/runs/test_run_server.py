@@ -416,6 +416,26 @@ def test_a_restart_goes_on_past_a_request_that_it_cannot_read(settings: HistoryS
     queue.stop(5)
 
 
+def test_a_run_that_was_cancelled_is_not_begun_anew_after_a_kill(settings: HistorySettings) -> None:
+    begun, may_end, [request] = threading.Event(), threading.Event(), requests(settings, 1)
+
+    def sees_nothing(_request: AnyRequest, _reporter: Reporter) -> None:
+        begun.set()
+        may_end.wait(30)
+
+    killed = RunQueue(settings.runs_path, sees_nothing, Kept(9))
+    killed.start()
+    killed.submit(request)
+    assert begun.wait(5)
+    assert killed.delete(request.id)
+    again = RunQueue(settings.runs_path, sees_nothing, Kept(9))
+    again.start()
+    assert again.summary(request.id) is None
+    assert again.stop(30)
+    may_end.set()
+    assert killed.stop(30)
+
+
 def test_one_that_stops_says_whether_the_run_at_work_saw_it(settings: HistorySettings) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
