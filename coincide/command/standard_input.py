@@ -14,10 +14,7 @@ from contextlib import contextmanager
 from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
 from select import select
 from socket import socket, socketpair
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from typing import Any
 
 NOTED_BYTES = 4096
 
@@ -57,7 +54,7 @@ class _Interruptible(RawIOBase):
     def isatty(self) -> bool:
         return self._raw.isatty()
 
-    def readinto(self, into: WriteableBuffer) -> int | None:
+    def readinto(self, into: Any) -> int | None:
         waiting_for: list[FileIO | socket] = [self._raw, self._noted]
         while self._raw not in (there := select(waiting_for, [], [])[0]):
             if there:  # the handler has run, and raised nothing
