@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from coincide import Histogram, Stream, window_join
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.chunks.reach import graph_reach_us
 from coincide.joins import Tuples
+from coincide.joins.search.work import SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
@@ -29,6 +31,7 @@ from spark_jobs.rows.event_table import EventColumns
 
 TUPLES_AT_ONCE = 16_384
 AFTER_ALL_US = np.iinfo(np.int64).max
+MOST_PAIRS = 10_000_000  # some 100 bytes each
 UNLIMITED = Limits(max_advisory_work=10**9, max_advisory_work_of_frame=10**12)
 
 
@@ -106,7 +109,35 @@ def _blocks(played: PlayedRows, query: Query, check: Callable[[], None]) -> Iter
     if played.may_meet_themselves:
         raise RunError(f"query {query.id} has at_least and filters that overlap: only --as-live answers it")
     limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
-    yield window_join(*arguments, None, query.sensors, progress=heard, at_least=query.at_least, max_candidates=limit)
+    join = partial(window_join, at_least=query.at_least, max_candidates=limit, progress=heard, work=HeldPairs(check))
+    yield join(*arguments, None, query.sensors)
+
+
+@dataclass(eq=False)
+class HeldPairs(SearchWork):
+    """Bounds the memory of a search for sets, which holds all pairs of a chunk that may be together."""
+
+    asked: Callable[[], None]
+    most: int = MOST_PAIRS
+    held: int = 0
+
+    def check(self) -> None:
+        """Ask whether the run goes on."""
+        self.asked()
+
+    def look_at(self, candidates: int) -> None:  # noqa: ARG002 - each row has its own limit of them
+        """Ask whether the run goes on."""
+        self.asked()
+
+    def hold(self, count: int) -> None:
+        """Count pairs, some of them twice; raise RunError where they are more than memory is for."""
+        self.asked()
+        self.held += count
+        if self.held > self.most:
+            raise RunError(
+                f"more than {self.most:,} pairs of detections may be together in one part of the range: ask for a "
+                "shorter range, a shorter window_s or higher thresholds"
+            )
 
 
 @dataclass(frozen=True)

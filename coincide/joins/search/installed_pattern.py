@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from coincide.arrays.kinds import CodeArray
 from coincide.joins.events import Events
-from coincide.joins.progress import Progress, unheard
+from coincide.joins.progress import Progress
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern
 from coincide.joins.search.search import EventBuffers, MemberRefs, MemberSets, RefTest, Search
@@ -73,9 +73,9 @@ class InstalledPattern:
             yield from map(MemberSets, find_pairs(search) if len(pattern.sources) == 2 else find_tuples(search))
 
     def all_sets(
-        self, events: Mapping[SourceName, Events], goes_first: RefTest, progress: Progress = unheard
+        self, events: Mapping[SourceName, Events], goes_first: RefTest, progress: Progress, work: SearchWork
     ) -> MemberRefs:
-        """Return the largest sets of all events, which are in the buffers already.
+        """Return the largest sets of all events, which are in the buffers already; `work` hears of what is held.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class InstalledPattern:
         """
         if not any(map(len, events.values())):
             return MemberRefs.all_of([], len(self.pattern.sources))
-        search = self._search(events, goes_first, None, WHATEVER_IT_TAKES, meets_new=True)
+        search = self._search(events, goes_first, None, work, meets_new=True)
         return find_all_sets(search, progress)
 
     def _search(

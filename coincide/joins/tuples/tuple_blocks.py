@@ -26,6 +26,7 @@ from coincide.joins.progress import Progress, unheard
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern, with_thresholds
 from coincide.joins.search.search import columns_of
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import NEAR, Enumeration
@@ -64,6 +65,7 @@ class BatchTuples:
     joint: float | None
     sensors: SensorRule
     progress: Progress = unheard
+    work: SearchWork = WHATEVER_IT_TAKES
 
     @classmethod
     def of(
@@ -120,7 +122,7 @@ class BatchTuples:
             new[role] = buffers.coded(role, replace(events.take(order), ref=refs), batch.templates)
             buffers.insert(role, new[role])
             positions = np.append(positions, order)
-        sets = InstalledPattern(pattern, buffers, USUAL_LIMITS).all_sets(new, np.less, self.progress)
+        sets = InstalledPattern(pattern, buffers, USUAL_LIMITS).all_sets(new, np.less, self.progress, self.work)
         if len(sets) == 0:
             return columns_of(pattern, buffers.templates, sets).tuples(sets.ref.T, self.joint)
         members = np.where(sets.ref == ABSENT, ABSENT, positions[sets.ref])

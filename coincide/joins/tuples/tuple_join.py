@@ -14,6 +14,7 @@ from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.labels import Keys
 from coincide.joins.progress import Progress, checked_progress
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.members import in_order
 from coincide.joins.tuples.tuple_blocks import BatchTuples, Where
@@ -30,6 +31,7 @@ def window_join(  # noqa: PLR0913 - each is a part of the question; all but two 
     at_least: int | AtLeast | None = None,
     max_candidates: int = MOST_CANDIDATES,
     progress: Progress | None = None,
+    work: SearchWork = WHATEVER_IT_TAKES,
 ) -> Tuples:
     """Tuples of one event a role that satisfy every edge of the graph, and all of them at once.
 
@@ -56,6 +58,9 @@ def window_join(  # noqa: PLR0913 - each is a part of the question; all but two 
         With `at_least`: how many sets of three and more events, the last of them one row, the join may look at.
     progress : callable, optional
         Called now and then with the share of the work that is done, from 0 to 1.
+    work : SearchWork, optional
+        With `at_least`: hears how many pairs of events the join holds, and of sets before it looks at them. What it
+        raises ends the join. By default the join takes whatever it takes.
 
     Returns
     -------
@@ -90,7 +95,7 @@ def window_join(  # noqa: PLR0913 - each is a part of the question; all but two 
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
     heard = checked_progress(progress)
-    join = replace(BatchTuples.of(batches, graph, key, threshold, sensors), progress=heard)
+    join = replace(BatchTuples.of(batches, graph, key, threshold, sensors), progress=heard, work=work)
     if at_least is not None:
         sets = join.maximal(where, at_least, max_candidates)
         heard(1.0)

@@ -8,16 +8,17 @@ import pyarrow as pa
 import pytest
 from msgspec import json
 
-from coincide import Histogram, Stream
+from coincide import Histogram, Stream, window_join
 from coincide.queries import Query
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.archive_rows import RowChunk
-from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
+from spark_jobs.replaying.complete_answer import HeldPairs, complete_matches, complete_tuples
 from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
 from spark_jobs.replaying.played_rows import PlayedRows
+from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord
 from tests.spark_jobs.inputs import Row, control, frame, put
 
@@ -136,6 +137,24 @@ def test_a_run_can_end_while_it_searches_before_anything_is_found(at_least: dict
     of_run = played(query, frames_of(some_rows(0)))
     assert not list(complete_tuples(of_run, of_run.query, None, lambda: checked.append(None)))
     assert len(checked) > parts  # of the answer, which are checked once they are found
+
+
+def test_a_run_for_sets_holds_so_many_pairs_and_no_more() -> None:
+    query = {
+        "id": "all-of-all",
+        "from": {"a": "p", "b": "p", "c": "p"},
+        "form": "clique",
+        "within": [{"window_s": 1000.0, "threshold": 0.01}],
+        "sensors": "any",
+        "at_least": 2,
+    }
+    of_run = played(query, frames_of(some_rows(0)))
+    asked: list[None] = []
+    work = HeldPairs(lambda: asked.append(None), most=10)
+    with pytest.raises(RunError, match=r"more than 10 pairs of detections may be together in one part of the range"):
+        window_join(of_run.batches, of_run.query.graph, of_run.keys, at_least=2, work=work)
+    assert work.held > 10
+    assert asked
 
 
 class FakeTopic:
