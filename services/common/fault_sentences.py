@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 LONGEST_VALUE = 80
+NO_FORMS: Mapping[str, str] = MappingProxyType({})
 _KINDS = {
     "str": "a text",
     "int": "a whole number",
@@ -19,14 +21,16 @@ _KINDS = {
     "null": "null",
 }
 _PLACE = re.compile(r" - at (`key` in )?`\$\.?([^`]*)`$")
-_EXPECTED = re.compile(r"Expected `([^`]+)`(?: of length (>=|<=)? ?(\d+)| (>=|<=|>|<) (\S+)| (matching) regex .*)?")
+_EXPECTED = re.compile(r"Expected `([^`]+)`(?: of length (>=|<=)? ?(\d+)| (>=|<=|>|<) (\S+)| matching regex (.*))?")
 _GOT = re.compile(r", got (?:`(\w+)`|(\d+))$")
 _FIELD = re.compile(r"Object (?:contains unknown|missing required) field `(.*)`$")
 _BOUNDS = {">=": "at least ", "<=": "at most ", ">": "above ", "<": "below ", None: "just "}
 
 
-def fault_of(error: msgspec.MsgspecError) -> str:
+def fault_of(error: msgspec.MsgspecError, forms: Mapping[str, str] = NO_FORMS) -> str:
     """Return msgspec's complaint as a sentence; what is no JSON stays as msgspec says it.
+
+    `forms` says by its pattern what a text of a form is.
 
     Examples
     --------
@@ -54,7 +58,7 @@ def fault_of(error: msgspec.MsgspecError) -> str:
     subject = f"a name in {place or 'this'}" if at is not None and at[1] else _subject(place)
     got = _GOT.search(said)
     is_what = "" if got is None else f" is {_KINDS.get(got[1], got[1])}" if got[1] else f" has {got[2]}"
-    return f"{subject}{is_what}: {_allowed(expected)} is allowed"
+    return f"{subject}{is_what}: {_allowed(expected, forms)} is allowed"
 
 
 def _subject(place: str) -> str:
@@ -63,7 +67,7 @@ def _subject(place: str) -> str:
     return f"a value of {place.removesuffix('[...]')}" if place.endswith("[...]") else place
 
 
-def _allowed(expected: re.Match[str]) -> str:
+def _allowed(expected: re.Match[str], forms: Mapping[str, str]) -> str:
     kinds = [each for each in expected[1].split(" | ") if each != "null"] or ["null"]
     kind = " or ".join(_KINDS.get(each, each) for each in kinds)
     if expected[3] is not None:
@@ -72,7 +76,9 @@ def _allowed(expected: re.Match[str]) -> str:
     if expected[4] is not None:
         bound = expected[5].removesuffix(".0")
         return f"{kind} {'of ' if '=' in expected[4] else ''}{_BOUNDS[expected[4]]}{bound}"
-    return f"{kind} of another form" if expected[6] else kind
+    if expected[6] is None:
+        return kind
+    return next((said for pattern, said in forms.items() if expected[6] == repr(pattern)), f"{kind} of another form")
 
 
 _OF_PYDANTIC = {

@@ -17,6 +17,7 @@ from services.common.fault_sentences import fault_of
 from services.common.http.problem import Problem
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensor_changes_api import JSON, JsonBody
+from services.ingest.registry.sensors import FORMS_IN_WORDS
 from services.ingest.settings import IngestSettings
 
 
@@ -101,7 +102,7 @@ def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor],
     try:
         bulk = msgspec.convert(document, _Bulk)
     except msgspec.ValidationError as error:
-        raise Problem(422, f"the list is not usable: {fault_of(error)}") from None
+        raise Problem(422, f"the list is not usable: {fault_of(error, FORMS_IN_WORDS)}") from None
     templates, faults = _templates(bulk.templates)
     named = changes.registry.templates
     elsewhere = _named(bulk.sensors) - bulk.templates.keys()

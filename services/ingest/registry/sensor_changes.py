@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 
 from coincide import Histogram
@@ -22,11 +22,13 @@ from services.common.instants import Clock
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.named_templates import renewed
 from services.ingest.registry.sensors import (
+    FORMS_IN_WORDS,
     NAME_CHARACTERS,
     LastChange,
     Name,
     Particulars,
     Sensor,
+    SensorId,
     audited_change,
     particulars_of,
     refuse_unfit_template,
@@ -45,10 +47,14 @@ Edit = Callable[[Sensor | None], Sensor | None]
 """From what a sensor is to what it shall be; None: it is not, or shall not be."""
 
 
+class _Identified(Struct):
+    id: SensorId
+
+
 class SensorDocument(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A sensor as somebody writes it: a template is a form as in sensors.yaml, a name, or the id of one in use."""
 
-    id: Name | None = None
+    id: SensorId | None = None
     area: Name
     streams: Annotated[dict[Name, str | dict[str, Any]], Meta(min_length=1, max_length=MOST_STREAMS)]
 
@@ -226,10 +232,10 @@ def sensor_in(
     It names those of its templates that are registered under the name that the document gives.
     """
     try:
-        msgspec.convert(sensor_id, Name)
+        msgspec.convert({"id": sensor_id}, _Identified)
         declared = msgspec.convert(document, SensorDocument)
     except msgspec.ValidationError as error:
-        raise Problem(422, f"the sensor is not usable: {fault_of(error)}") from None
+        raise Problem(422, f"the sensor is not usable: {fault_of(error, FORMS_IN_WORDS)}") from None
     if declared.id not in {None, sensor_id}:
         raise Problem(422, f"id is {declared.id!r}: the path says {sensor_id!r}")
     streams = {

@@ -26,13 +26,28 @@ NAME_CHARACTERS = 128
 MOST_LABELS = 32
 LONGEST_EXPECTED_S = 31_536_000.0  # a year
 
-#: Of a sensor, an area or a stream, where they are registered.
-Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
+#: Characters that nobody sees, that break a line, or that turn the order of what is written around them.
+_UNSEEN = r"\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060\u2066-\u2069\ufeff"
+_NAME = rf"^(?!\s)[^{_UNSEEN}]+(?<!\s)\Z"
+#: No path can name what has a slash, and . and .. are folders there.
+_ADDRESSED = rf"^(?!\s|\.\.?\Z)[^/{_UNSEEN}]+(?<!\s)\Z"
+_NAME_IN_WORDS = "a text without control characters, signs that turn its direction, and blanks at its ends"
+#: What each form allows, for who is refused.
+FORMS_IN_WORDS = {_NAME: _NAME_IN_WORDS, _ADDRESSED: f"{_NAME_IN_WORDS}, with no '/', and not just '.' or '..',"}
 
+#: Of an area or a stream, where they are registered, and of what is said of a sensor.
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=_NAME)]
 
+#: Of a sensor, which is found by it under /v1/sensors.
+SensorId = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=_ADDRESSED)]
+
+#: Who or what made a change, as a record names it.
+Author = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
+
+TEMPLATE_NAME_IN_WORDS = f"{FORMS_IN_WORDS[_ADDRESSED]} of 1 to {NAME_CHARACTERS} characters, and no id of one"
 #: Of a template; what looks like the id of one is none.
 TemplateName = Annotated[
-    str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^(?!t-[0-9a-f]{16}$)[^\x00-\x1f\x7f]+$")
+    str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=rf"^(?!t-[0-9a-f]{{16}}\Z){_ADDRESSED[1:]}")
 ]
 
 
@@ -63,7 +78,7 @@ class LastChange(Struct, frozen=True, omit_defaults=True):
 
     version: Annotated[int, Meta(ge=0)] = 0
     changed_at_us: Microseconds | None = None
-    changed_by: Name | None = None
+    changed_by: Author | None = None
 
 
 UNKNOWN_CHANGE = LastChange()
@@ -150,13 +165,13 @@ def particulars_of(said: Particulars) -> Particulars:
 
 class _Record(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
     v: Annotated[int, Meta(ge=VERSION, le=VERSION)]
-    sensor: Name
+    sensor: SensorId
     area: Name
     streams: Annotated[dict[Name, Raw], Meta(min_length=1)]
     templates: dict[Name, TemplateName] = {}
     version: Annotated[int, Meta(ge=0)] = 0
     changed_at_us: Microseconds | None = None
-    changed_by: Name | None = None
+    changed_by: Author | None = None
 
 
 _decode = msgspec.json.Decoder(_Record).decode

@@ -18,9 +18,12 @@ from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import (
+    FORMS_IN_WORDS,
+    TEMPLATE_NAME_IN_WORDS,
     Name,
     Particulars,
     Sensor,
+    SensorId,
     TemplateName,
     particulars_of,
     refuse_unfit_template,
@@ -29,7 +32,7 @@ from services.ingest.stamping.verdicts import Refused
 
 
 class _DeclaredSensor(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    id: Name
+    id: SensorId
     area: Name
     streams: Annotated[dict[Name, str], Meta(min_length=1)]
 
@@ -61,7 +64,7 @@ def load_declared(path: Path, streams: Streams) -> Declared:
     try:
         declared = msgspec.convert(read_yaml(path), _File)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{path}: {fault_of(error)}") from error
+        raise SettingsError(f"{path}: {fault_of(error, FORMS_IN_WORDS)}") from error
     templates = {name: _template(path, name, form) for name, form in declared.templates.items()}
     sensors = {each.id: _sensor(path, each, templates, streams) for each in declared.sensors}
     named = {name: NamedTemplate(name, template) for name, template in templates.items() if name != template.id}
@@ -97,7 +100,9 @@ def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
     except HistogramError as error:
         raise SettingsError(f"{path}: template {name!r}: {error}") from error
     except msgspec.ValidationError:
-        raise SettingsError(f"{path}: template {name!r}: a name of this form is the id of another template") from None
+        raise SettingsError(
+            f"{path}: the name of a template is {name!r}: {TEMPLATE_NAME_IN_WORDS} is allowed"
+        ) from None
     return template
 
 

@@ -19,7 +19,7 @@ from services.common.http.problem import Problem
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import (
-    NAME_CHARACTERS,
+    TEMPLATE_NAME_IN_WORDS,
     LastChange,
     TemplateName,
     refuse_too_large_template,
@@ -159,8 +159,7 @@ def _template_in(name: str, form: object) -> Histogram:
     try:
         msgspec.convert(name, TemplateName)
     except msgspec.ValidationError:
-        allowed = f"1 to {NAME_CHARACTERS} characters, no control character among them, and no id of one"
-        raise Problem(422, f"the name of a template is {name[:100]!r}: {allowed}") from None
+        raise Problem(422, f"the name of a template is {name[:100]!r}: {TEMPLATE_NAME_IN_WORDS} is allowed") from None
     try:
         return histogram_of_form(msgspec.convert(form, dict[str, Any]))
     except msgspec.ValidationError as error:

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -97,3 +98,27 @@ def test_a_thousand_sensors_are_one_request(line: Line) -> None:
     )
     assert {each["status"] for each in answer.json()["items"]} == {"created"}
     assert len(line.registry.snapshot.ids) >= MOST_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    "id_", ["hall/mic", ".", "..", " ", "mic ", "mic\n", "mic\x85", "mic\u202e", "mic\u2066", "mic\u200b", "mic\u2028"]
+)
+def test_an_id_that_no_path_can_name_or_that_garbles_a_sentence_is_refused(line: Line, id_: str) -> None:
+    [verdict] = post(line, {"sensors": [buoy(id_)], "templates": TEMPLATES}).json()["items"]
+    assert verdict["status"] == "refused"
+    assert verdict["detail"].startswith("the sensor is not usable: id: a text without "), verdict["detail"]
+    assert line.records == []
+
+
+@pytest.mark.parametrize("id_", ["Boje Süd", "מיקרופון", "👨\u200d👩\u200d👧", "a'b\"c\\d", "...", "<b>"])
+def test_every_other_id_is_taken_and_leads_to_its_sensor(line: Line, id_: str) -> None:
+    [verdict] = post(line, {"sensors": [buoy(id_)], "templates": TEMPLATES}).json()["items"]
+    assert verdict["status"] == "created"
+    assert line.client.get(f"/v1/sensors/{quote(id_, safe='')}").json()["id"] == id_
+
+
+def test_an_area_may_hold_a_slash_and_no_sign_that_garbles_a_sentence(line: Line) -> None:
+    sensors = [buoy("a") | {"area": "hall/north"}, buoy("b") | {"area": "hall\u202e"}]
+    one, other = post(line, {"sensors": sensors, "templates": TEMPLATES}).json()["items"]
+    assert (one["status"], other["status"]) == ("created", "refused")
+    assert other["detail"].startswith("the sensor is not usable: area: a text without ")

@@ -64,7 +64,7 @@ def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> N
         (GOOD.replace("area: bay", "site: bay") % "{point: true}", "site"),
         ("[]", "this is a list: a JSON object is allowed"),
         ("sensors: []", "templates"),
-        (GOOD.replace("clock", "t-0123456789abcdef") % "{point: true}", "a name of this form is the id of another"),
+        (GOOD.replace("clock", "t-0123456789abcdef") % "{point: true}", "and no id of one is allowed"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
