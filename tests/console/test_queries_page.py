@@ -253,6 +253,45 @@ def test_a_fault_is_told_at_its_line_and_nothing_is_saved(open_page: OpenPage, l
     assert known(line, "broken")["version"] == 1
 
 
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("Name", "a/b", "“Name” is 'a/b'"),
+        ("Name", ".", "“Name” is '.'"),
+        ("Role 1", "1a", "“Role 1”: letters, digits and '_', starting with a letter"),
+        ("Role 1", "b", "“Role 1” would be 'b', as another one"),
+        ("at most so far apart, s", "1,5", "“at most so far apart, s” is '1,5': a finite number of seconds"),
+        ("with probability at least", "60 %", "“with probability at least” is '60 %': above 0 and at most 1"),
+        ("Probability of all together at least", "2", "“Probability of all together at least” is 2"),
+        ("One episode while gaps are below, s", "-1", "“One episode while gaps are below, s” is -1"),
+        ("Attribute that is equal in all", "x" * 150, "“Attribute that is equal in all” is 'attributes.xxx"),
+    ],
+)
+def test_a_fault_of_the_form_is_told_at_its_field_in_its_words(
+    open_page: OpenPage, line: Line, field: str, typed: str, said: str
+) -> None:
+    page = open_page("/queries?new=")
+    page.get_by_label("Name").fill("at-its-field")
+    page.get_by_label(field, exact=True).fill(typed)
+    page.get_by_label(field, exact=True).press("Tab")
+    at = page.locator(".field", has=page.get_by_label(field, exact=True)).locator("> .field-fault")
+    expect(at).to_contain_text(said)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(at).to_contain_text(said)
+    expect(page.locator(".field-fault:not(:empty)")).to_have_count(1)
+    assert line.call("GET", "alerting", "/v1/queries/at-its-field").status_code == 404
+
+
+def test_a_role_between_the_others_is_left_out_and_the_form_goes_on(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries?new=")
+    page.get_by_label("Name").fill("left-out")
+    page.get_by_role("button", name="Add a role").click()
+    page.locator(".query-role").nth(2).get_by_label("plays stream").select_option("noise")
+    page.get_by_role("button", name="Leave out the role b").click()
+    expect(page.locator(".query-role")).to_have_count(2)
+    assert saved(page, line, "left-out")["within"][0]["between"] == ["a", "c"]
+
+
 def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_page: OpenPage, line: Line) -> None:
     line.call("PUT", "alerting", "/v1/queries/choosy", json=PAIR).raise_for_status()
     page = open_page("/queries?query=choosy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -16,8 +16,12 @@ _PREFIX = re.compile(r"^the \w+ is not usable: ")
 
 class _Field(NamedTuple):
     words: str
-    path: re.Pattern[str]
+    path: Callable[[], str]
     line: Words
+
+    def found_in(self, text: str) -> re.Match[str] | None:
+        """Return where `text` names the field."""
+        return re.search(rf"(?<![\w.])(?:{self.path()})(?!\w)", text)
 
 
 class FieldFaults:
@@ -28,12 +32,15 @@ class FieldFaults:
         self._below: Words | None = None
 
     @contextmanager
-    def at(self, words: str, path: str) -> Iterator[None]:
-        """Draw a field, which the form calls `words` and a fault names by the regular expression `path`."""
+    def at(self, words: str, path: str | Callable[[], str]) -> Iterator[None]:
+        """Draw a field, which the form calls `words` and a fault names by the regular expression `path`.
+
+        What a fault calls a field may change while it stands there: then `path` is a function.
+        """
         with ui.element("div").classes("field"):
             yield
             line = _line()
-        self._fields.append(_Field(words, re.compile(rf"(?<![\w.])(?:{path})(?!\w)"), line))
+        self._fields.append(_Field(words, path if callable(path) else lambda: path, line))
 
     def below(self) -> None:
         """Draw where the rest is said."""
@@ -45,7 +52,7 @@ class FieldFaults:
         lines = [each.line for each in self._fields] + ([] if self._below is None else [self._below])
         for line in lines:
             line.set_text("")
-        found = [(named.start(), -len(named[0]), each) for each in self._fields if (named := each.path.search(text))]
+        found = [(named.start(), -len(named[0]), each) for each in self._fields if (named := each.found_in(text))]
         if found:
             field = min(found, key=lambda each: each[:2])[2]
             field.line.set_text(_in_its_words(text, field))
@@ -60,4 +67,7 @@ def _line() -> Words:
 def _in_its_words(text: str, field: _Field) -> str:
     """Return the fault with the form's name in place of one that only programs use."""
     said = _PREFIX.sub("", text)
-    return field.path.sub(lambda named: f"“{field.words}”" if re.search(r"[_.]", named[0]) else named[0], said)
+    named = field.found_in(said)
+    if named is None or (named.start() and not re.search(r"[_.]", named[0])):
+        return said
+    return f"{said[: named.start()]}“{field.words}”{said[named.end() :]}"

@@ -54,6 +54,12 @@ class Draft:
         for tell in self.on_change:
             tell()
 
+    def refuse(self, sentence: str) -> None:
+        """Say of the document that it is not what somebody wrote, until that is taken over."""
+        self.fault = Fault(sentence)
+        for tell in self.on_change:
+            tell()
+
     def put_json(self, text: str) -> None:
         """Take over a text of JSON; one that is none is only a fault."""
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from services.console.drawing.query_code import QueryCode
+from services.console.pages.field_faults import FieldFaults
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.forms.query_form import QueryForm, draw_roles
 from services.console.pages.queries.known_names import KnownNames
@@ -29,6 +30,7 @@ class QueryEditor:
     ) -> None:
         self._viewer, self._draft, self._known, self._when_saved = viewer, draft, known, when_saved
         self._why = ""
+        self._faults = FieldFaults()
         self._view = "form"
         self._code: QueryCode | None = None
         self._settling: ui.timer | None = None
@@ -37,7 +39,7 @@ class QueryEditor:
             with ui.element("section").classes("card stack editor-views").props('aria-label="The query"'):
                 self._head()
                 self._place = ui.element("div").classes("editor-place")
-                self._fault = Words("p", "").classes("field-fault").props("role=status")
+                self._faults.below()
                 self._foot()
             with ui.element("section").classes("card stack editor-beside").props('aria-label="What it can find"'):
                 self._picture = ui.element("div")
@@ -49,7 +51,8 @@ class QueryEditor:
     def _head(self) -> None:
         with ui.element("div").classes("row spread"):
             if self._draft.version is None:
-                text_field("Name", self._draft.id, self._rename)
+                with self._faults.at("Name", "id|a name"):
+                    text_field("Name", self._draft.id, self._rename)
             else:
                 Words("h2", "The query")
             with ui.element("div").classes("row group").props('role=group aria-label="View"'):
@@ -60,10 +63,9 @@ class QueryEditor:
             Words("p", "Your key may not change queries; one with the scope queries may.").classes("soft")
             return
         row = ui.element("div").classes("row")
-        refused = Words("p", "").classes("field-fault").props("role=alert")
         with row:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
-            change_button(self._viewer, "Save", self._change, self._saved, refused, kind="strong")
+            change_button(self._viewer, "Save", self._change, self._saved, self._faults, kind="strong")
 
     @property
     def _path(self) -> str:
@@ -85,7 +87,7 @@ class QueryEditor:
             if kept := self._kept(view):
                 Words("p", kept).classes("soft small").props("role=status")
             if view == "form":
-                QueryForm(draft, self._known)
+                QueryForm(draft, self._known, self._faults)
             elif view == "json":
                 self._code = QueryCode(draft.json_text, "JSON", draft.put_json, known, "The query as JSON", line)
             else:
@@ -109,7 +111,7 @@ class QueryEditor:
 
     def _say_fault(self) -> None:
         fault = self._draft.fault
-        self._fault.set_text("" if fault is None else fault.sentence)
+        self._faults.set_text("" if fault is None else fault.sentence)
         if self._code is not None:
             self._code.mark_line(0 if fault is None else fault.line)
 
@@ -142,6 +144,8 @@ class QueryEditor:
             raise RestError("Give the query a name: letters, digits, '.', '_' or '-'.", UNFIT)
         if draft.unread is not None:
             raise RestError(f"What you wrote as {VIEWS[draft.unread[0]]} is no query yet.", UNFIT)
+        if draft.fault is not None:
+            raise RestError(draft.fault.sentence, UNFIT)
         seen = {"If-None-Match": "*"} if draft.version is None else {"If-Match": f'"{draft.version}"'}
         return Change("PUT", "alerting", self._path, draft.document, seen, self._why)
 

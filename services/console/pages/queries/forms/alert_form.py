@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
+from services.console.pages.queries.forms.document_fields import DocumentFields
 from services.console.pages.shell import Words, choice, number_field, text_field
 
 SEVERITIES = ("info", "warning", "critical")
@@ -15,13 +16,12 @@ TITLE = "{query} in {area}"
 
 
 class AlertForm:
-    """The rule of a document; `put` takes the rule as it shall be, None for no rule."""
+    """The fields of a document's rule."""
 
-    def __init__(
-        self, rule: Any, receivers: Sequence[str], put: Callable[[dict[str, Any] | None], None], *, is_join: bool
-    ) -> None:
+    def __init__(self, fields: DocumentFields, receivers: Sequence[str], *, is_join: bool) -> None:
+        rule = fields.get("alert")
         self._rule: dict[str, Any] | None = dict(rule) if isinstance(rule, dict) else None
-        self._receivers, self._put_rule, self._is_join = receivers, put, is_join
+        self._fields, self._receivers, self._is_join = fields, receivers, is_join
         self._box = ui.element("div").classes("stack")
         self._draw()
 
@@ -36,9 +36,11 @@ class AlertForm:
                 else:
                     known = "" if severity is None else f"{severity}"
                     offered = {"": "nobody", **{each: each for each in dict.fromkeys([known, *SEVERITIES]) if each}}
-                    choice("Tell somebody", offered, known, self._take_severity)
+                    with self._fields.at("Tell somebody", "alert", "severity"):
+                        choice("Tell somebody", offered, known, self._take_severity)
                 if rule is not None:
-                    text_field("Title", str(rule.get("title", TITLE)), lambda text: self._take("title", text or None))
+                    with self._fields.at("Title", "alert", "title"):
+                        text_field("Title", str(rule.get("title", TITLE)), self._take_title)
             if rule is not None:
                 self._particulars(rule)
 
@@ -46,10 +48,11 @@ class AlertForm:
         with ui.element("div").classes("row"):
             to = rule.get("to")
             shown = ", ".join(map(str, to)) if isinstance(to, list) else ""
-            text_field("Receivers (none: all of them)", shown, self._take_receivers)
+            with self._fields.at("Receivers", "alert", "to"):
+                text_field("Receivers (none: all of them)", shown, self._take_receivers)
             if self._is_join:
-                number_field("from probability", rule.get("min_probability"), partial(self._take, "min_probability"))
-            number_field("over so long after, s", rule.get("resolve_after_s"), partial(self._take, "resolve_after_s"))
+                self._number("from probability", "min_probability", rule)
+            self._number("over so long after, s", "resolve_after_s", rule)
         if self._receivers:
             Words("p", f"There are: {', '.join(self._receivers[:20])}.").classes("soft small")
             return
@@ -58,9 +61,16 @@ class AlertForm:
             with ui.element("a").props('href="/alerts"'):
                 ui.label("make a receiver")
 
+    def _number(self, label: str, name: str, rule: dict[str, Any]) -> None:
+        with self._fields.at(label, "alert", name):
+            number_field(label, rule.get(name), partial(self._take, name))
+
+    def _take_title(self, text: str) -> None:
+        self._take("title", text or None)
+
     def _take_severity(self, severity: str) -> None:
         self._rule = {**(self._rule or {}), "severity": severity} if severity else None
-        self._put_rule(self._rule)
+        self._fields.put("alert", value=self._rule)
         self._draw()
 
     def _take_receivers(self, text: str) -> None:
@@ -69,4 +79,4 @@ class AlertForm:
     def _take(self, name: str, value: Any) -> None:
         rule = {**(self._rule or {}), name: value}
         self._rule = {each: value for each, value in rule.items() if value is not None}
-        self._put_rule(self._rule)
+        self._fields.put("alert", value=self._rule)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
+from services.console.pages.field_faults import FieldFaults
 from services.console.pages.queries.draft import Draft
 from services.console.pages.shell import choice, number_field, text_field
 
@@ -12,10 +15,13 @@ LONGEST_LIST = 1000
 
 
 class DocumentFields:
-    """Fields over a draft; `redraw` draws the form anew where a change makes other fields of it."""
+    """Fields over a draft; `redraw` draws the form anew where a change makes other fields of it.
 
-    def __init__(self, draft: Draft, redraw: Callable[[], None]) -> None:
-        self.draft, self.redraw = draft, redraw
+    `faults` says at each what is wrong with its member.
+    """
+
+    def __init__(self, draft: Draft, redraw: Callable[[], None], faults: FieldFaults) -> None:
+        self.draft, self.redraw, self.faults = draft, redraw, faults
 
     @property
     def document(self) -> dict[str, Any]:
@@ -31,6 +37,10 @@ class DocumentFields:
             except (KeyError, IndexError, TypeError):
                 return None
         return at
+
+    def at(self, label: str, *path: str | int) -> AbstractContextManager[None]:
+        """Draw the field of a member; what is wrong with the member is said there."""
+        return self.faults.at(label, re.escape(path_in_words(*path)))
 
     def put(self, *path: str | int, value: Any, redraw: bool = False) -> None:
         """Set a member; None takes it away, and what it was in, if nothing else is."""
@@ -56,21 +66,26 @@ class DocumentFields:
         self.draft.put(self.document)
         if redraw:
             self.redraw()
+            self.faults.set_text("" if self.draft.fault is None else self.draft.fault.sentence)  # at the new fields
 
     def number(self, label: str, *path: str | int) -> None:
         """Show a field for a number."""
-        number_field(label, self.get(*path), lambda number: self.put(*path, value=number))
+        with self.at(label, *path):
+            number_field(label, self.get(*path), lambda number: self.put(*path, value=number))
 
     def text(self, label: str, *path: str | int) -> None:
         """Show a field for a text; an empty one is none."""
         known = self.get(*path)
-        text_field(label, "" if known is None else f"{known}", lambda text: self.put(*path, value=text.strip() or None))
+        shown = "" if known is None else f"{known}"
+        with self.at(label, *path):
+            text_field(label, shown, lambda text: self.put(*path, value=text.strip() or None))
 
     def names(self, label: str, *path: str | int) -> None:
         """Show a field for names with commas between; nothing is no list."""
         known = self.get(*path)
         shown = ", ".join(map(str, known)) if isinstance(known, list) else "" if known is None else f"{known}"
-        text_field(label, shown, lambda text: self.put(*path, value=names_in(text) or None), most=LONGEST_LIST)
+        with self.at(label, *path):
+            text_field(label, shown, lambda text: self.put(*path, value=names_in(text) or None), most=LONGEST_LIST)
 
     def one_of(
         self, label: str, options: Mapping[str, str], usual: str, *path: str | int, redraw: bool = False
@@ -79,7 +94,13 @@ class DocumentFields:
         known = self.get(*path)
         chosen = usual if known is None else f"{known}"
         offered = options if chosen in options else {**options, chosen: chosen}
-        choice(label, offered, chosen, lambda value: self.put(*path, value=_unless(value, usual), redraw=redraw))
+        with self.at(label, *path):
+            choice(label, offered, chosen, lambda value: self.put(*path, value=_unless(value, usual), redraw=redraw))
+
+
+def path_in_words(*path: str | int) -> str:
+    """Return how a fault names a member, such as within[0].threshold."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def names_in(text: str) -> list[str]:

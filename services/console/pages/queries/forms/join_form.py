@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -53,22 +54,41 @@ class JoinForm:
                 self._enough()
         with ui.element("div").classes("row"):
             equal = str(document.get("equal", "")).removeprefix("attributes.")
-            text_field("Attribute that is equal in all", equal, self._take_equal)
+            with fields.at("Attribute that is equal in all", "equal"):
+                text_field("Attribute that is equal in all", equal, self._take_equal)
         self._episodes()
         self._more()
 
     def _roles(self, roles: dict[str, Any]) -> None:
+        faults = self._fields.faults
         for nth, (role, source) in enumerate(list(roles.items())):
             with ui.element("div").classes("row query-role"):
-                text_field(f"Role {nth + 1}", role, partial(self._rename, nth))
+                words = f"Role {nth + 1}"
+                with faults.at(words, partial(self._path_of_name, nth)):
+                    text_field(words, role, partial(self._rename, nth))
                 known = str(source.get("stream", "")) if isinstance(source, dict) else str(source)
                 offered = {each: each for each in dict.fromkeys(["", known, *self._streams])}
-                choice("plays stream", offered, known, partial(self._restream, nth))
-                RoleFilter(role, source, partial(self._replace_source, nth))
+                with faults.at("plays stream", partial(self._path_of_stream, nth)):
+                    choice("plays stream", offered, known, partial(self._restream, nth))
+                with faults.at(f"Which detections play {role}", partial(self._path_of_filter, nth)):
+                    RoleFilter(role, source, partial(self._replace_source, nth))
                 if len(roles) > 2:
                     button("✕", partial(self._drop_role, role), label=f"Leave out the role {role}")
         if len(roles) < MOST_ROLES:
             button("Add a role", self._add_role)
+
+    def _path_of_name(self, nth: int) -> str:
+        return rf"Role {nth + 1}|from has the role '{self._escaped_role(nth)}'"
+
+    def _path_of_stream(self, nth: int) -> str:
+        return rf"from\.{self._escaped_role(nth)}(?:\.stream)?(?!\.)"
+
+    def _path_of_filter(self, nth: int) -> str:
+        return rf"from\.{self._escaped_role(nth)}\.(?:sensors|areas|where)[\w.\[\]-]*"
+
+    def _escaped_role(self, nth: int) -> str:
+        names = list(self._document["from"])
+        return re.escape(str(names[nth])) if nth < len(names) else "(?!)"  # of a field that is about to go
 
     def _edge(self, nth: int, edge: dict[str, Any], roles: list[str], *, is_only: bool) -> None:
         number = self._fields.number
@@ -76,8 +96,9 @@ class JoinForm:
             between = edge.get("between")
             if isinstance(between, list) and len(between) == 2:
                 offered = {each: each for each in dict.fromkeys([*map(str, between), *roles])}
-                for side, label in enumerate(("Between", "and")):
-                    choice(label, offered, str(between[side]), partial(self._take_between, nth, side))
+                with self._fields.at("Between", "within", nth, "between"), ui.element("div").classes("row"):
+                    for side, label in enumerate(("Between", "and")):
+                        choice(label, offered, str(between[side]), partial(self._take_between, nth, side))
             else:
                 Words("span", "Between all of them")
             if "lo_s" in edge or "hi_s" in edge:
@@ -95,7 +116,8 @@ class JoinForm:
         known = self._document.get("at_least")
         count = known.get("count") if isinstance(known, dict) else known
         of = ", ".join(map(str, known.get("of", []))) if isinstance(known, dict) else ""
-        number_field("So many are enough", count, lambda number: self._take_enough(count=number))
+        with self._fields.at("So many are enough", "at_least"):
+            number_field("So many are enough", count, lambda number: self._take_enough(count=number))
         text_field("of the roles (none: all)", of, lambda text: self._take_enough(of=names_in(text)))
 
     def _take_enough(self, **given: Any) -> None:
@@ -108,7 +130,8 @@ class JoinForm:
     def _episodes(self) -> None:
         gap_s = self._fields.get("coalesce", "gap_s")
         with ui.element("div").classes("row"):
-            number_field("One episode while gaps are below, s", gap_s, self._take_gap)
+            with self._fields.at("One episode while gaps are below, s", "coalesce", "gap_s"):
+                number_field("One episode while gaps are below, s", gap_s, self._take_gap)
             if gap_s is not None:
                 self._fields.names("one for each (a.sensor, a.attributes.kind)", "coalesce", "by")
                 self._fields.one_of("A match lasts", INTERVALS, "", "coalesce", "interval")
@@ -154,7 +177,9 @@ class JoinForm:
         roles = list(document["from"].items())
         was = roles[nth][0]
         if name in document["from"] and name != was:
-            return  # two roles of one name would be one; the field keeps what was typed until it differs
+            said = f"Role {nth + 1} would be {name!r}, as another one: give it a name of its own"
+            self._fields.draft.refuse(said)
+            return
         roles[nth] = (name, roles[nth][1])
         document["from"] = dict(roles)
         for edge in document["within"]:
@@ -182,7 +207,10 @@ class JoinForm:
     def _drop_role(self, role: str) -> None:
         document = self._document
         document["from"].pop(role, None)
-        document["within"] = [each for each in document["within"] if role not in each.get("between", [])]
+        others = [each for each in document["within"] if role not in each.get("between", [])]
+        if not others:  # what is left is still asked for
+            others = [{**document["within"][0], "between": list(document["from"])[:2]}]
+        document["within"] = others
         self._fields.changed()
 
     def _add_edge(self) -> None:

@@ -6,6 +6,7 @@ from nicegui import ui
 
 from coincide.queries import Query
 from services.console.drawing.role_graph import draw_role_graph
+from services.console.pages.field_faults import FieldFaults
 from services.console.pages.queries.draft import Draft
 from services.console.pages.queries.forms.alert_form import AlertForm
 from services.console.pages.queries.forms.document_fields import DocumentFields
@@ -19,9 +20,9 @@ from services.console.pages.shell import Words
 class QueryForm:
     """The form over a draft; each change of a field is one of the draft's document."""
 
-    def __init__(self, draft: Draft, known: KnownNames) -> None:
+    def __init__(self, draft: Draft, known: KnownNames, faults: FieldFaults) -> None:
         self._known = known
-        self._fields = DocumentFields(draft, self.draw)
+        self._fields = DocumentFields(draft, self.draw, faults)
         self._box = ui.element("div").classes("stack query-form")
         self.draw()
 
@@ -39,10 +40,7 @@ class QueryForm:
             else:
                 Words("p", "This is no query that the form can show: go on in JSON or SQL.").classes("soft")
                 return
-            AlertForm(fields.get("alert"), self._known.receivers, self._put_alert, is_join=is_join)
-
-    def _put_alert(self, rule: object) -> None:
-        self._fields.put("alert", value=rule)
+            AlertForm(fields, self._known.receivers, is_join=is_join)
 
 
 def draw_roles(draft: Draft) -> None:

@@ -51,11 +51,13 @@ class ReadingsForm:
         with ui.element("div").classes("row"):
             known = str(fields.get("coalesce", "from") or "")
             offered = {each: each for each in dict.fromkeys([known, *self._streams])}
-            choice("Stream", offered, known, lambda stream: fields.put("coalesce", "from", value=stream))
+            with fields.at("Stream", "coalesce", "from"):
+                choice("Stream", offered, known, lambda stream: fields.put("coalesce", "from", value=stream))
             fields.text("What is read", "coalesce", "value")
             by = fields.get("coalesce", "by")
             shown = "sensor" if by is None else ", ".join(by) if isinstance(by, list) else str(by)
-            text_field("A group is (sensor, attributes.room)", shown, self._take_groups)
+            with fields.at("A group is", "coalesce", "by"):
+                text_field("A group is (sensor, attributes.room)", shown, self._take_groups)
         with ui.element("div").classes("row"):
             for name, words in {**BOUNDS, **(ENDS if question == SPELL else {})}.items():
                 fields.number(words, "coalesce", "where", name)
@@ -69,7 +71,8 @@ class ReadingsForm:
         known = self._fields.get("coalesce", "equivalence")
         [(kind, amount)] = known.items() if isinstance(known, dict) and len(known) == 1 else [(str(known or ""), None)]
         with ui.element("div").classes("row"):
-            choice("It goes on while the next value", EQUIVALENCES, kind, self._take_equivalence)
+            with self._fields.at("It goes on while the next value", "coalesce", "equivalence"):
+                choice("It goes on while the next value", EQUIVALENCES, kind, self._take_equivalence)
             if amount is not None:
                 put = self._fields.put
                 number_field("amount", amount, lambda number: put("coalesce", "equivalence", kind, value=number or 0))
