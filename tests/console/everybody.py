@@ -45,6 +45,11 @@ BARE = r"""() => [...document.querySelectorAll(".number")].filter((each) => {
 NAMELESS = """() => [...document.querySelectorAll("table.plain td:not([colspan])")]
     .filter((each) => each.checkVisibility() && !/^".+"$/.test(getComputedStyle(each, "::before").content))
     .map((each) => each.outerHTML.slice(0, 160))"""
+#: Names beside cells, on a phone, that reach into what is below.
+OVERLAPPING = """() => [...document.querySelectorAll("table.plain td:not([colspan])")]
+    .filter((each) => each.checkVisibility()
+        && parseFloat(getComputedStyle(each, "::before").height) > each.getBoundingClientRect().height)
+    .map((each) => each.outerHTML.slice(0, 160))"""
 
 
 def faults_of(page: Page) -> Iterator[str]:
@@ -61,6 +66,7 @@ def faults_of(page: Page) -> Iterator[str]:
     page.wait_for_timeout(200)
     yield from (f"phone: {fault}" for fault in serious_faults(page))
     yield from (f"phone: no name of a column beside {each}" for each in page.evaluate(NAMELESS))
+    yield from (f"phone: the name of a column lies over what is below {each}" for each in page.evaluate(OVERLAPPING))
     width = page.evaluate("document.documentElement.scrollWidth")
     if width > PHONE["width"]:
         yield f"it is {width} pixels wide on a phone: {widest(page)}"
