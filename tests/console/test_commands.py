@@ -53,7 +53,8 @@ def test_a_query_is_changed_paused_and_removed_by_copied_commands(open_page: Ope
     assert line.call("GET", "alerting", path).json()["query"]["within"][0]["threshold"] == 0.37
     shoot(page, "queries-copied")
     page.get_by_role("button", name="Save", exact=True).click()  # the version that it saw is no longer the present one
-    expect(page.get_by_role("alert").filter(has_text="Load the page again")).to_be_visible()
+    said = "Somebody has changed it meanwhile. Load the page again to see what it is now."
+    expect(page.get_by_role("alert").filter(has_text=said)).to_have_text(said)
     page.reload()
     page.get_by_label("State").get_by_label("Why (for the audit trail)").fill(WHY)
     run_copied(page, "Pause")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import httpx2
 from nicegui import context, ui
 from nicegui.elements.mixins.text_element import TextElement
 
@@ -19,7 +20,7 @@ from services.console.pages.viewer import Viewer
 from services.console.rest.services import Change, RestError, Service
 
 BANNER_EVERY_S, AGAIN_EVERY_S, COPIED_WITHIN_S = 1.0, 2.0, 5.0
-CHANGED_MEANWHILE = 412
+CHANGED_MEANWHILE = "Somebody has changed it meanwhile. Load the page again to see what it is now."
 _COPY = "return await navigator.clipboard?.writeText(%s).then(() => true, () => false) ?? false"
 VALUE = "(event) => emit(event.target.value)"
 _IS_LIGHT = "() => emit(!document.body.classList.contains('body--dark'))"  # where the system's theme counts, too
@@ -309,10 +310,11 @@ def change_button(
     async def make() -> None:
         refused.set_text(meanwhile)
         try:
-            answer = await viewer.rest.make(change())
+            wanted = change()
+            answer = await viewer.rest.make(wanted)
         except RestError as error:
-            advice = " Load the page again to see what it is now." if error.status == CHANGED_MEANWHILE else ""
-            refused.set_text(f"{error}{advice}")
+            is_old = error.status == httpx2.codes.PRECONDITION_FAILED and "If-Match" in wanted.headers
+            refused.set_text(CHANGED_MEANWHILE if is_old else str(error))
         else:
             refused.set_text("")
             await when_done(answer)
