@@ -182,7 +182,9 @@ def test_a_run_that_fails_says_why_and_is_removed(open_page: OpenPage, line: Lin
 
 def test_a_run_that_is_not_there_and_one_that_looks_like_markup(open_page: OpenPage) -> None:
     page = open_page("/history?run=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E&with=%3Cb%3E")
-    expect(chosen(page).get_by_role("status")).not_to_be_empty()
+    expect(chosen(page).get_by_role("status")).to_have_text(
+        "There is no such run: it was removed, or the address is wrong."
+    )
     assert page.evaluate("window.hacked") is None
 
 

@@ -13,6 +13,7 @@ from services.console.pages.history.run_words import (
     found_by,
     kind_of,
     no_numbers_of,
+    no_such_run,
     range_of,
     state_of,
 )
@@ -44,7 +45,7 @@ class RunOutcome:
         try:
             self.run = await self._viewer.rest.get(RunAnswer, "alerting", self._path)
         except RestError as error:
-            self._said.set_text(str(error))
+            self._said.set_text(no_such_run(error) or str(error))
             return
         self._title.set_text(self.run.request.query_id)
         self._said.set_text(self._sentence(self.run))

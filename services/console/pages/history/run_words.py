@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import urlencode
 
+import httpx2
+
 from services.console.pages.number_words import counted, exact
 from services.console.pages.time_words import TimeWords, duration
 from services.console.rest.run_answers import (
@@ -16,6 +18,7 @@ from services.console.rest.run_answers import (
     RunAnswer,
     RunRequestAnswer,
 )
+from services.console.rest.services import UNFIT, RestError
 
 PATH, LEARNING_PATH = "/v1/history-runs", "/v1/learning-runs"
 STATES = {"queued": "waits", "running": "at work", "done": "done", "cancelled": "cancelled", "failed": "failed"}
@@ -64,6 +67,12 @@ def range_of(request: RunRequestAnswer | LearningRequestAnswer, times: TimeWords
 def exact_range_of(request: RunRequestAnswer | LearningRequestAnswer, times: TimeWords) -> str:
     """Return which time was asked of, to the microsecond."""
     return f"{times.exact(request.from_us)} to {times.exact(request.to_us)}"
+
+
+def no_such_run(error: RestError) -> str:
+    """Return what the page says where the run that it names is none; empty where something else is wrong."""
+    is_none = error.status in {httpx2.codes.NOT_FOUND, UNFIT}
+    return "There is no such run: it was removed, or the address is wrong." if is_none else ""
 
 
 def state_of(run: AnyRunAnswer) -> str:
