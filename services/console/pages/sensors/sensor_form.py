@@ -38,7 +38,7 @@ class SensorForm:
         with ui.element("div").classes("stack"):
             with ui.element("div").classes("row"):
                 if self._version is None:
-                    with self._faults.at("Name", "id|a name"):
+                    with self._faults.at("Name", r"id|path\.sensor_id|a name(?! in)"):
                         text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
                 self._text("Area", "area")
                 self._text("Model", "model")
@@ -131,6 +131,8 @@ class SensorForm:
         """Return the request that saves the sensor; a `RestError` says what it lacks."""
         if not self._id:
             raise RestError("Give the sensor a name.", UNFIT)
+        if "/" in self._id or self._id in {".", ".."}:  # no path could name it
+            raise RestError("Give the sensor a name without “/” that is not just “.” or “..”.", UNFIT)
         if not self._document.get("area"):
             raise RestError("Give the sensor an area: sensors of one area may see the same event.", UNFIT)
         if not self._document["streams"]:
