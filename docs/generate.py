@@ -29,7 +29,7 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from services.ingest.stamping.verdicts import Reason
+from services.ingest.verdicts import Reason
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from coincide.fusion.control.limits import Limits
 from services.common.settings import ComponentSettings, Port
-from spark_jobs.core.limits import Limits
 
 MOST_SHARDS = 256
 

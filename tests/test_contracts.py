@@ -15,35 +15,35 @@ from referencing import Resource
 
 from coincide import Histogram, Stream, Window
 from coincide.arrays.kinds import FloatArray
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate, drift_of
 from coincide.queries import AnyQuery, Query, query_from_json
-from services.alerting.kafka.records import QueryChange, encode_query_change
+from coincide.wire.sensor_health import health_in
+from coincide.wire.stream_records import StreamRecord
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
+from services.alerting.records.records import QueryChange, encode_query_change
 from services.common.access.access_keys import KEYS
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
 from services.common.instants import system_clock_us
-from services.common.sensor_health import health_in
-from services.common.stream_records import StreamRecord
 from services.common.template_proposals import proposal_of
-from services.ingest.kafka.frames import heartbeat
+from services.ingest.kafka.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import LastChange, Particulars, Place, Sensor
 from services.ingest.registry.snapshot import Registry
 from spark_jobs.archiving.frame_rows import FrameRows
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.processor import deferral_record
-from spark_jobs.records.kafka_records import InputRecord
+from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.reference.frames import rows_of
 from tests.reference.fused import assert_occurred
-from tests.services.alerting.records import NAMES, record, state_of
-from tests.services.alerting.records import TOPICS as ALERTING
+from tests.services.alerting.sample_records import NAMES, record, state_of
+from tests.services.alerting.sample_records import TOPICS as ALERTING
 from tests.services.ingest.building import Ingest, KeepingPublisher
 from tests.services.kept_records import KeptRecords
-from tests.spark_jobs.inputs import Row, frame, put, started
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]

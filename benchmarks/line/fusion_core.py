@@ -43,9 +43,9 @@ class Size(NamedTuple):
 def core_types() -> tuple[Any, Any, Any]:
     """Return `FusionCore`, `Limits` and `InputRecord` of this checkout or of the one that `compare` compares with."""
     try:
-        from spark_jobs.core.fusion_core import FusionCore
-        from spark_jobs.core.limits import Limits
-        from spark_jobs.records.kafka_records import InputRecord
+        from coincide.fusion.control.limits import Limits
+        from coincide.fusion.core.fusion_core import FusionCore
+        from coincide.fusion.records.kafka_records import InputRecord
     except ImportError:  # it has no packages yet
         first_home = {"FusionCore": "fusion_core", "Limits": "limits", "InputRecord": "records"}
         core, limits, record = (getattr(import_module(f"spark_jobs.{of}"), name) for name, of in first_home.items())

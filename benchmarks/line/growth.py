@@ -17,9 +17,9 @@ from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.harness.frames import frame_json
 from benchmarks.harness.rounds import Stopwatch, Work, take_turns
 from coincide import Histogram, Stream
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord
 
 START_US = 1_700_000_000_000_000
 RATE_HZ = 10_000

@@ -24,12 +24,13 @@ from starlette.types import Message
 
 from benchmarks.line.whole_line import AREAS, HALF_TEMPLATE_S, QUERY, area_name, body_at
 from coincide import Histogram, Stream
+from coincide.fusion.control.limits import Limits
 from deploy.local.machine import wait_until
-from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.storing import Storage
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
+from services.alerting.records.records import TOPICS
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.audit import AuditTrail
@@ -41,7 +42,6 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from spark_jobs.core.limits import Limits
 from spark_jobs.job import dataflow
 from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_COLUMNS, FusionCores, FusionProcessor
 

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coincide.fusion.core.host import UNKNOWING, Host
+from coincide.fusion.records.kafka_records import InputRecord, Output, OutputRecord
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.fusion import main
-from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
 _RING_SLOTS = 16
 

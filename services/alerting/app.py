@@ -11,7 +11,6 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.types import Lifespan
 
-from services.alerting.alerts.acts import Acts
 from services.alerting.api.alerts import alerts_router
 from services.alerting.api.history import history_router
 from services.alerting.api.listings import Lists
@@ -25,9 +24,10 @@ from services.alerting.api.silences import silences_router
 from services.alerting.kafka.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
+from services.alerting.queries.acts import Acts
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.registered_sensors import RegisteredSensors
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.receiver import Receivers
+from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import took_too_long
 from services.common.access.component_access import ComponentAccess

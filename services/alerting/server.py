@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.alerts.acts import Acts
+from coincide.wire.sensor_health import HEALTH
 from services.alerting.alerts.raising import OutboxLimits, Raising
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.alerts.system_conditions import SystemConditions
@@ -24,16 +24,17 @@ from services.alerting.kafka.follower import Follower
 from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.projection import DATABASE_LOST, Progress, Seed
-from services.alerting.kafka.records import DETECTIONS, TOPICS
 from services.alerting.kafka.standby import Standby
 from services.alerting.kafka.storing import Storage
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
+from services.alerting.queries.acts import Acts
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.registered_sensors import SENSORS, RegisteredSensors
-from services.alerting.receivers.receiver import Receivers, load_receivers
 from services.alerting.receivers.sending import Telling
+from services.alerting.records.receiver import Receivers, load_receivers
+from services.alerting.records.records import DETECTIONS, TOPICS
+from services.alerting.records.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.database_file import DatabaseFile
@@ -45,10 +46,10 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
+from services.common.health_board import HealthFeed
 from services.common.http.bounded_protocol import bounded_by
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
-from services.common.sensor_health import HEALTH, HealthFeed
 from services.common.settings import load_streams
 
 GRACE_S = 5

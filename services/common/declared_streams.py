@@ -12,8 +12,8 @@ from kafka.consumer.fetcher import ConsumerRecord
 from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import query_from_json
+from coincide.wire.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from services.common.settings import Streams
-from services.common.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 
 logger = logging.getLogger(__name__)
 

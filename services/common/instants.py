@@ -4,18 +4,12 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import lru_cache
-from typing import Annotated
 
-from msgspec import Meta
-
-from coincide.arrays.instants import EARLIEST_TIME_US, EPOCH, LATEST_TIME_US, written_us
+from coincide.arrays.instants import EPOCH, written_us
 
 CACHED_SECONDS = 4096
 LAST_US = 253_402_300_799_999_999  # the end of the year 9999
 Clock = Callable[[], int]
-
-#: A time in a record, from 1898 to 2112: what computes with it and what stores it cannot overflow.
-Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
 
 
 def system_clock_us() -> int:

@@ -14,8 +14,8 @@ from msgspec import Struct
 from coincide.errors import HistogramError
 from coincide.learning.calibration import Calibration, Pool
 from coincide.templates.histogram import Histogram
-from services.common.content_ids import content_id
-from services.common.instants import Microseconds
+from coincide.wire.content_ids import content_id
+from coincide.wire.fields import Microseconds
 
 PROPOSALS = "template-proposals"
 

@@ -12,18 +12,18 @@ from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
 from services.ingest.http.recent_detections import RecentDetections, recent_detections_router
-from services.ingest.kafka.dead_letter_topic import DeadLetters
+from services.ingest.http.sensor_bulk import sensor_bulk_router
+from services.ingest.http.sensor_changes_api import sensor_changes_router
+from services.ingest.http.sensors_api import sensors_router
+from services.ingest.http.streams_api import streams_router
+from services.ingest.intake.dead_letter_topic import DeadLetters
+from services.ingest.intake.intake import Intake
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.sensor_bulk import sensor_bulk_router
 from services.ingest.registry.sensor_changes import SensorChanges
-from services.ingest.registry.sensor_changes_api import sensor_changes_router
-from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.stream_changes import StreamChanges
-from services.ingest.registry.streams_api import streams_router
 from services.ingest.settings import IngestSettings
-from services.ingest.stamping.intake import Intake
 from services.ingest.templates.proposals_api import Proposals, proposals_router
 from services.ingest.templates.proposals_topic import ReadProposals
 from services.ingest.templates.template_changes import TemplateChanges

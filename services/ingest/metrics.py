@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from services.ingest.stamping.verdicts import Reason
+from services.ingest.verdicts import Reason
 
 POST_STATUSES = (202, 400, 408, 413, 415, 422, 500, 503)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

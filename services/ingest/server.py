@@ -10,13 +10,13 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from coincide.wire.sensor_health import HEALTH
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
 from services.common.http.bounded_protocol import bounded_by
 from services.common.kafka import create_consumer, create_producer, is_refused_everywhere
-from services.common.sensor_health import HEALTH
 from services.common.settings import load_streams
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import IngestHttpProtocol

@@ -15,12 +15,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from coincide.fusion.records.kafka_records import InputRecord
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, sweep
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.archiving.merging import merge_folders
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.settings import ArchiveSettings
 
 INPUT_COLUMNS = ("partition", "offset", "key", "value")

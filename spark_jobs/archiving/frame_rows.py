@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.kinds import CodeArray, Int64Array
-from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.rows.decoding import DecodedFrame, decode_frame, heartbeat_us
-from spark_jobs.rows.event_table import VerifiedTemplates
-from spark_jobs.rows.fields import FrameError
-from spark_jobs.rows.known_streams import KnownStreams
-from spark_jobs.rows.stamps import Stamp, StampTables
+from coincide.fusion.control.known_streams import KnownStreams
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.records.kafka_records import InputRecord
+from coincide.fusion.rows.decoding import DecodedFrame, decode_frame, heartbeat_us
+from coincide.fusion.rows.event_table import VerifiedTemplates
+from coincide.fusion.rows.stamps import Stamp, StampTables
+from coincide.wire.fields import FrameError
 
 ROW_SCHEMA = pa.schema(
     [

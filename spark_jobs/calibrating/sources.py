@@ -16,10 +16,10 @@ from coincide.arrays.kinds import Int64Array
 from coincide.errors import HistogramError
 from coincide.learning import SensorStream
 from coincide.templates.histogram import Histogram, histogram_of_form
+from coincide.wire.fields import UNREADABLE
 from services.common.settings import SettingsError, read_yaml
 from spark_jobs.archiving.folders import Archive, is_archive
 from spark_jobs.calibrating.tasks import DETECTION
-from spark_jobs.rows.fields import UNREADABLE
 
 LABELS = ("area", "sensor", "stream", "model")
 TIMES = ("detected_at_us", "detected_at")

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from msgspec import Raw, Struct, msgpack
 from msgspec.json import Decoder, encode
 
-from services.common.stream_records import StreamRecordError, is_stream_key, stream_record
-from spark_jobs.core.control import QueryRecord
-from spark_jobs.records.kafka_records import InputRecord, OutputRecord
-from spark_jobs.rows.fields import UNREADABLE
+from coincide.fusion.control.control import QueryRecord
+from coincide.fusion.records.kafka_records import InputRecord, OutputRecord
+from coincide.wire.fields import UNREADABLE
+from coincide.wire.stream_records import StreamRecordError, is_stream_key, stream_record
 
 _LENGTH_BYTES = 4
 

@@ -9,7 +9,7 @@ what a byte took in the part before, it is expected to take in the next one.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.records.kafka_records import InputRecord
 
 US_EACH_BYTE = 0.02  # a detection of 300 bytes takes 6 us
 US_EACH_TEMPLATE_PAIR = 20.0  # 4 with 8 buckets each, 45 with 64

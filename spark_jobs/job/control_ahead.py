@@ -13,9 +13,9 @@ from typing import Any
 from kafka.errors import KafkaError
 from msgspec import json
 
-from spark_jobs.core.control import QueryRecord
+from coincide.fusion.control.control import QueryRecord
+from coincide.wire.fields import UNREADABLE
 from spark_jobs.job.status_follower import KafkaReader
-from spark_jobs.rows.fields import UNREADABLE
 from spark_jobs.settings import FusionSettings
 
 logger = logging.getLogger(__name__)

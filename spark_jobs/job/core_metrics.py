@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from coincide.fusion.records.status import Coalescing, Count, Int64, QueryWork
 from coincide.sliding.choice import SlidingCosts
-from spark_jobs.records.status import Coalescing, Count, Int64, QueryWork
 
 PREFIX = "coincide_fusion_"
 SCHEMES = ("eager", "lazy")

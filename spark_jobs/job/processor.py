@@ -17,18 +17,18 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from coincide import Stream
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.core.host import UNKNOWING, Host
+from coincide.fusion.readings.sliding_queries import cheapest_by
+from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
+from coincide.fusion.saving.state_format import reading
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.host import UNKNOWING, Host
-from spark_jobs.core.limits import Limits
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
 from spark_jobs.job.control_ahead import ControlAhead
-from spark_jobs.readings.sliding_queries import cheapest_by
-from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
 from spark_jobs.recovery.worker_deaths import WorkerDeaths
-from spark_jobs.saving.state_format import reading
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
 """Columns of an input row: grouping key, role of the topic (detections, queries, deferrals), and the Kafka record."""

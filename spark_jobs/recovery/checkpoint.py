@@ -19,6 +19,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from coincide.fusion.saving.state_format import FORMAT
 from services.common.checkpoint_folder import (
     IDENTITY_FILE,
     IDS_FILE,
@@ -29,7 +30,6 @@ from services.common.checkpoint_folder import (
     spark_folder,
 )
 from spark_jobs.recovery.halt import Halt, damaged
-from spark_jobs.saving.state_format import FORMAT
 
 _POLL_S = 0.2
 _LINES_BEFORE_SOURCES = 2  # of Spark's file of a batch's offsets: its version and its properties; then a line a source

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from spark_jobs.saving.state_format import unusable_state
+from coincide.fusion.saving.state_format import unusable_state
 
 Reason = Literal[
     "checkpoint_damaged", "checkpoint_lost", "checkpoint_unfit", "records_expired", "topic_missing", "topic_replaced"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
-from spark_jobs.records.kafka_records import OutputRecord, Refusal
+from coincide.fusion.records.kafka_records import OutputRecord, Refusal
 
 EXPIRED_UNREAD = "expired_unread"
 

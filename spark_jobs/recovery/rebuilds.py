@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from coincide.wire.fields import UNREADABLE
 from services.common.instants import Clock, system_clock_us
-from spark_jobs.rows.fields import UNREADABLE
 
 KEY = b"rebuild/"
 MOST_KEPT = 100  # of those that are done; beyond it the oldest are forgotten

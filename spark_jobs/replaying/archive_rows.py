@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from coincide import Histogram
 from coincide.arrays.kinds import BoolArray, IndexArray
 from coincide.chunks.key_ranges import Key, KeyRange, RowGroup, key_ranges
+from coincide.fusion.records.kafka_records import InputRecord
 from spark_jobs.archiving.file_names import FileName, batch_file
 from spark_jobs.archiving.folders import Archive, is_archive
 from spark_jobs.archiving.frame_rows import ROW_SCHEMA, FrameRows
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import ReadShare, TopicRecords, records_between
 

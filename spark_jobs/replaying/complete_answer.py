@@ -11,23 +11,23 @@ import pyarrow as pa
 from coincide import Histogram, Stream, window_join
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.chunks.reach import graph_reach_us
+from coincide.fusion.control.control import ActiveQuery
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.answer_records import judged_matches
+from coincide.fusion.core.shard import ShardState
+from coincide.fusion.matching.match_verdicts import DECIMALS, MatchTuples
+from coincide.fusion.readings.sliding_queries import CHEAPEST
+from coincide.fusion.records.match_records import FusedMatch
+from coincide.fusion.rows.batch_rows import AcceptedBatch, Backgrounds
+from coincide.fusion.rows.event_table import EventColumns
 from coincide.joins import Tuples
 from coincide.joins.search.work import SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
-from spark_jobs.core.answer_records import judged_matches
-from spark_jobs.core.control import ActiveQuery
-from spark_jobs.core.limits import Limits
-from spark_jobs.core.shard import ShardState
-from spark_jobs.matching.match_verdicts import DECIMALS, MatchTuples
-from spark_jobs.readings.sliding_queries import CHEAPEST
-from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
-from spark_jobs.rows.batch_rows import AcceptedBatch, Backgrounds
-from spark_jobs.rows.event_table import EventColumns
 
 TUPLES_AT_ONCE = 16_384
 AFTER_ALL_US = np.iinfo(np.int64).max

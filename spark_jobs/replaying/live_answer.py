@@ -13,16 +13,15 @@ from msgspec import Raw, Struct, json
 
 from coincide import Stream
 from coincide.errors import QueryError
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.queries import AnyQuery, query_from_json
-from services.common.instants import Microseconds
+from coincide.wire.fields import UNREADABLE, Microseconds
+from coincide.wire.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from services.common.settings import Streams
-from services.common.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
-from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.job.activations import is_change
-from spark_jobs.records.kafka_records import InputRecord, Output
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord, TopicRecords, opened_topic
-from spark_jobs.rows.fields import UNREADABLE
 from spark_jobs.settings import HistorySettings
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
+from coincide.fusion.episodes.episode_records import part_of
+from coincide.fusion.episodes.query_episodes import labels_of
+from coincide.fusion.records.match_records import FusedMatch
 from coincide.queries import EpisodeRule, Query
-from spark_jobs.episodes.episode_records import part_of
-from spark_jobs.episodes.query_episodes import labels_of
-from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.replaying.complete_answer import FoundTuples
 from spark_jobs.replaying.played_rows import PlayedRows
 

@@ -14,16 +14,16 @@ from msgspec import Raw
 
 from coincide import Detections, Histogram
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, PositionArray
+from coincide.fusion.episodes.query_episodes import labels_of
+from coincide.fusion.matching.row_buffers import NO_GROUP, AttributeGroups
+from coincide.fusion.records.match_records import RecordMember
+from coincide.fusion.rows.attributes import attribute, attributes_of
 from coincide.probability import occurrence_columns
 from coincide.queries import Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.role_filter import ReadAttribute, Source
-from spark_jobs.episodes.query_episodes import labels_of
-from spark_jobs.matching.row_buffers import NO_GROUP, AttributeGroups
-from spark_jobs.records.match_records import RecordMember
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.pair_levels import PairLevels
-from spark_jobs.rows.attributes import attribute, attributes_of
 
 IDENTITY = ("area", "sensor_id", "stream", "id", "detected_at_us")
 ONSETS_AT_ONCE = 4_096

@@ -17,21 +17,21 @@ import pyarrow as pa
 from coincide import Histogram, Stream
 from coincide.arrays.kinds import Int64Array
 from coincide.chunks.key_ranges import KeyRange
+from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveSpells, in_force
+from coincide.fusion.core.shard import ShardState
+from coincide.fusion.matching.search_work import AnswerWork, TooManyAnswersError
+from coincide.fusion.readings.sliding_queries import CHEAPEST
+from coincide.fusion.readings.window_records import WindowAnswer
+from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.on_time import OnTime
+from coincide.fusion.spells.live_spell import SpellRevision
 from coincide.queries import ReadingsQuery, SpellQuery
 from spark_jobs.archiving.folders import written_whole
-from spark_jobs.core.control import ActiveQuery, ActiveReadings, ActiveSpells, in_force
-from spark_jobs.core.shard import ShardState
-from spark_jobs.matching.search_work import AnswerWork, TooManyAnswersError
-from spark_jobs.readings.sliding_queries import CHEAPEST
-from spark_jobs.readings.window_records import WindowAnswer
 from spark_jobs.replaying.archive_rows import HashRows
 from spark_jobs.replaying.complete_answer import UNLIMITED, event_columns
 from spark_jobs.replaying.match_curves import thresholds_from
 from spark_jobs.replaying.played_rows import first_of_each
 from spark_jobs.replaying.request import RunError
-from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.on_time import OnTime
-from spark_jobs.spells.live_spell import SpellRevision
 
 ACCURACY = 1e-12
 Told = SpellRevision | WindowAnswer

@@ -9,7 +9,7 @@ from coincide import Window
 from coincide.arrays.instants import in_utc, written_us
 from coincide.errors import QueryError, WindowError
 from coincide.queries import AnyQuery, ReadingsQuery, query_from_json
-from services.common.content_ids import content_id
+from coincide.wire.content_ids import content_id
 
 RunSource = Literal["archive", "topic"]
 SOURCES: tuple[RunSource, ...] = ("archive", "topic")

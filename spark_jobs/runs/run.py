@@ -13,11 +13,11 @@ from kafka.errors import KafkaError
 from msgspec.json import Decoder, decode
 
 from coincide.errors import CoincideError
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import Output
+from coincide.fusion.records.match_records import FusedMatch
 from coincide.queries import Query
 from services.common.settings import SettingsError, Streams, load_settings
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.records.kafka_records import Output
-from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.replaying.chunk_answers import refuse_more_matches
 from spark_jobs.replaying.complete_run import CompleteRun
 from spark_jobs.replaying.live_answer import QueryChangeAt, in_force_from, present_streams, query_history, replayed

@@ -28,9 +28,9 @@ from benchmarks.peers_line.load import (
 )
 from benchmarks.peers_line.watching import Answer, Meter, Steady, Used, judged, match_pair, numbers
 from coincide import Stream
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord
 
 RIGHT = Answer(5, 0, 0, 0)
 OURS = next(each for each in CONTESTANTS if each.is_ours)

@@ -21,18 +21,21 @@ import uvicorn
 import yaml
 from prometheus_client import CollectorRegistry
 
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord, Output
 from deploy.local.harbour import microphones, play
 from deploy.local.machine import ROOT, free_ports, wait_until
 from deploy.local.sn1987a import posts
-from services.alerting.alerts.acts import Acts
 from services.alerting.app import create_app as create_alerting
 from services.alerting.kafka.projection import Progress
-from services.alerting.kafka.records import TOPICS
 from services.alerting.live.hub import LiveHub
+from services.alerting.queries.acts import Acts
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.receivers.sending import Sending
+from services.alerting.records.records import TOPICS
+from services.alerting.records.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.dialect import migrate, open_engine
@@ -42,7 +45,7 @@ from services.common.instants import system_clock_us
 from services.common.settings import load_streams
 from services.common.template_proposals import PROPOSALS, TemplateProposal, proposal_in
 from services.ingest.app import create_app as create_ingest
-from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.named_templates import TEMPLATES
@@ -50,11 +53,8 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.services.alerting.clients import ListPublisher
-from tests.services.alerting.records import NAMES, Database, Record, record
+from tests.services.alerting.sample_records import NAMES, Database, Record, record
 from tests.services.kept_records import KeptRecords
 
 STREAMS = load_streams(ROOT / "config/streams.yaml")

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
 from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.history import history_queue, run_metrics
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import ComparedMatch
 from spark_jobs.runs.comparing import compare, is_within

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from coincide import Histogram
-from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.common.template_proposals import TemplateForm, TemplateProposal
 from tests.console.conftest import opened_anew, shoot
 from tests.console.line import Line

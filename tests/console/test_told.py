@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
-from services.alerting.alerts.alert import Alert, Step, alert_id
+from services.alerting.records.alert import Alert, Step, alert_id
 from services.alerting.store.alert_rows import ChangedAlert, store_alerts
 from tests.console.conftest import running_console, shoot
 from tests.console.line import Line, running_line

@@ -18,8 +18,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from deploy.local.harbour import microphones, reports
-from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.console.pages.shown_range import ShownRange
 from tests.console.conftest import running_console
 from tests.console.past import running_past

@@ -9,13 +9,13 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from coincide.fusion.records.kafka_records import Output
 from deploy.local.machine import free_ports
 from services.common.access.component_access import ComponentAccess
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.restarts import Liveliness
-from spark_jobs.records.kafka_records import Output
 from spark_jobs.settings import FusionSettings
 from tests.console.line import Line
 

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from deploy.local.machine import ROOT
 from docs.generate import metric_registries
 from services.alerting.metrics import Metrics
-from services.alerting.receivers.receiver import load_receivers
+from services.alerting.records.receiver import load_receivers
 from tests.needs import found
 from tests.reference.promql import Evaluation, scraped
 

@@ -13,8 +13,8 @@ from coincide.queries.sql.grammar import KEYWORDS
 from coincide.sliding.questions import Lasting, Longest, Similar
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold
-from services.alerting.kafka.records import RETRACTED
 from services.alerting.live.event_stream import event_of, events_of
+from services.alerting.records.records import RETRACTED
 from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch
 from tests.docs.sessions import blocks, defined_by

@@ -8,8 +8,8 @@ import pytest
 
 from deploy.local.machine import ROOT, free_ports
 from services.alerting.receivers.connections import DeliveryError, Poster
-from services.alerting.receivers.receiver import WebhookWay
 from services.alerting.receivers.webhook import WebhookSender
+from services.alerting.records.receiver import WebhookWay
 from services.alerting.store.delivery_rows import Waiting
 from tests.integration.webhook_sink import SECRET
 from tests.patience import until

@@ -8,16 +8,16 @@ from typing import Any
 import psutil
 
 from coincide import Histogram
+from coincide.fusion.records.kafka_records import InputRecord
 from deploy.local.class_archives import class_archives
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import free_ports
 from spark_jobs.job.restarts import HALTED
-from spark_jobs.records.kafka_records import InputRecord
+from tests.coincide.fusion.inputs import Row, frame, put
 from tests.integration.service_process import ServiceProcess, metric, run_module
 from tests.integration.topics import create_declared_topics, read_all, send
 from tests.patience import BUDGET_S, until
-from tests.spark_jobs.inputs import Row, frame, put
 
 READY_BUDGET_S = 240.0
 TEMPLATE = Histogram.uniform(-1, 1)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from deploy.local.broker import Broker
-from services.alerting.kafka.records import STATES, Topics
+from services.alerting.records.records import STATES, Topics
 from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until
-from tests.services.alerting.records import change_record, episode, match, retraction, state_of
+from tests.services.alerting.sample_records import change_record, episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
 

@@ -9,11 +9,11 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.harbour import BANG
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
-from services.alerting.kafka.records import Topics
+from services.alerting.records.records import Topics
 from tests.integration.service_process import AlertingProcess, metric, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until
-from tests.services.alerting.records import dead_letter, match, query
+from tests.services.alerting.sample_records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
-from services.alerting.kafka.records import Topics
+from services.alerting.records.records import Topics
 from tests.integration.service_process import AlertingProcess, LiveReader, metric, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until
 from tests.postgresql import running_server
-from tests.services.alerting.records import match, query
+from tests.services.alerting.sample_records import match, query
 
 pytestmark = pytest.mark.jvm
 

@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from deploy.local.broker import Broker
-from services.alerting.kafka.records import Topics
+from services.alerting.records.records import Topics
 from tests.integration.fusion_process import end, fusion_job
 from tests.integration.service_process import AlertingProcess, metric, running_alerting, running_ingest
 from tests.integration.topics import OwnTopics
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.patience import until
 from tests.postgresql import running_server
-from tests.services.alerting.records import episode, match, query
+from tests.services.alerting.sample_records import episode, match, query
 
 pytestmark = pytest.mark.jvm
 

@@ -15,6 +15,7 @@ from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
 from services.common.kafka import create_admin
 from spark_jobs.recovery.checkpoint import ask_for_rebuild
+from tests.coincide.fusion.inputs import record
 from tests.integration.fusion_process import (
     PUT_QUERY,
     READY_BUDGET_S,
@@ -24,7 +25,6 @@ from tests.integration.fusion_process import (
     seismic,
 )
 from tests.integration.topics import create_declared_topics, expire
-from tests.spark_jobs.inputs import record
 
 pytestmark = [pytest.mark.jvm, pytest.mark.night]
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
+from coincide.fusion.records.kafka_records import InputRecord
 from deploy.local.broker import Broker
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
-from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.integration.service_process import running_ingest
 from tests.integration.topics import records_of

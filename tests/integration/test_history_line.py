@@ -15,10 +15,10 @@ import pytest
 from coincide import Detections, Histogram, Window, timing_join
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
+from tests.coincide.fusion.inputs import Row, declaration, frame, put
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.fusion_process import QUERY, FusionProcess, fusion_job
 from tests.integration.topics import send
-from tests.spark_jobs.inputs import Row, declaration, frame, put
 
 pytestmark = [pytest.mark.jvm, pytest.mark.night]
 

@@ -20,7 +20,7 @@ from services.ingest.registry.sensors import Sensor
 from tests.integration.service_process import AlertingProcess, IngestProcess, running_alerting, running_ingest
 from tests.integration.topics import create_declared_topics, detections_of, read_all, send
 from tests.patience import until
-from tests.services.alerting.records import match, query
+from tests.services.alerting.sample_records import match, query
 
 pytestmark = pytest.mark.jvm
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coincide import Histogram, Stream
-from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.records.kafka_records import InputRecord
 from tests.reference.frames import rows_of
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 from tests.reference.silence import SlowSilence

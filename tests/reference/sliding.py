@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.records.kafka_records import InputRecord
 from tests.reference.coalescing import decimal, differ_at_most, differ_at_most_by_share, step
 from tests.reference.fusion import SlowFusion
 from tests.reference.fusion_query import SlowRow

@@ -30,7 +30,7 @@ from spark_jobs.runs.run_server import _Handler as RunHandler
 from spark_jobs.settings import FusionSettings
 from tests.services.alerting.clients import running_api
 from tests.services.alerting.databases import SqliteDatabases, migrated
-from tests.services.alerting.records import Database
+from tests.services.alerting.sample_records import Database
 from tests.services.ingest.building import Ingest
 from tests.services.kept_records import KeptRecords
 

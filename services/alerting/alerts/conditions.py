@@ -11,7 +11,7 @@ from typing import Literal, Self, cast, get_args
 from sqlalchemy import Connection
 
 from services.alerting.alerts import lifecycle
-from services.alerting.alerts.alert import Alert, Change, Step, alert_id
+from services.alerting.records.alert import Alert, Change, Step, alert_id
 from services.alerting.store import alert_rows, delivery_rows
 
 PAGE = "docs/how-to/answer-an-alert.md"

@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import Connection, delete, select
 
 from coincide.queries.role_filter import fits_any
-from services.alerting.alerts.alert import Acknowledgement, Alert
+from services.alerting.records.alert import Acknowledgement, Alert
 from services.alerting.store.dialect import upsert
 from services.alerting.store.tables import alert_controls
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from coincide.errors import QueryError
 from coincide.queries import AlertRule, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.episode_rule import MOST_MEMBERS
-from services.alerting.alerts.alert import Kind
+from services.alerting.records.alert import Kind
 from services.alerting.store.episode_rows import NewRevision
 from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.query_rows import QueryVersion, read_versions

@@ -7,9 +7,9 @@ the same records lead to the same steps whenever they are read again.
 from msgspec.structs import replace
 
 from coincide.queries import AlertRule
-from services.alerting.alerts.alert import Acknowledgement, Alert, Change, Step, alert_id
 from services.alerting.alerts.findings import Finding
 from services.alerting.alerts.groups import group_labels, group_words
+from services.alerting.records.alert import Acknowledgement, Alert, Change, Step, alert_id
 from services.common.instants import in_rfc_3339
 
 

@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from coincide.queries import AlertRule
 from services.alerting.alerts import controls, lifecycle
-from services.alerting.alerts.alert import LIMITED, Acknowledgement, Alert, Step, Withheld, alert_id
 from services.alerting.alerts.controls import Silence
 from services.alerting.alerts.findings import Finding, Rules, of_match, of_revision, of_superseded
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.alert import LIMITED, Acknowledgement, Alert, Step, Withheld, alert_id
+from services.alerting.records.receiver import Receivers
 from services.alerting.store import alert_rows
 from services.alerting.store.alert_rows import ChangedAlert, StoredAlert
 from services.alerting.store.delivery_rows import Addressed, address

@@ -11,11 +11,12 @@ from itertools import islice
 from typing import get_args
 
 from coincide.learning.drift import CERTAIN, has_wrong_spread, is_drift, is_off
-from services.alerting.alerts.alert import Alert
+from coincide.wire.sensor_health import SensorHealth, TemplateDrift
 from services.alerting.alerts.conditions import Name, OfAreas, OfSensors, SystemCondition
-from services.alerting.queries.registered_sensors import RegisteredSensor, RegisteredSensors
+from services.alerting.records.alert import Alert
+from services.alerting.records.registered_sensors import RegisteredSensor, RegisteredSensors
+from services.common.health_board import HealthFeed
 from services.common.instants import in_rfc_3339
-from services.common.sensor_health import HealthFeed, SensorHealth, TemplateDrift
 
 DAY_S = 86_400.0
 LOOKED_AT_EVERY_S = 10.0

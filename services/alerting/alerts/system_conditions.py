@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from services.alerting.alerts.alert import Alert, Step
 from services.alerting.alerts.conditions import SHOWN_AT_MOST, SystemCondition, steps_to
 from services.alerting.alerts.sensor_conditions import SensorConditions, in_words
-from services.alerting.kafka.records import ShardStatus
+from services.alerting.records.alert import Alert, Step
+from services.alerting.records.records import ShardStatus
 from services.alerting.store import alert_rows
 from services.alerting.store.query_rows import QueryReport, read_queries, read_status
 

@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.alerts.acts import Acts
-from services.alerting.alerts.alert import decode_alert
 from services.alerting.api.listings import (
     LIST_RESPONSES,
     Accept,
@@ -19,8 +17,10 @@ from services.alerting.api.listings import (
     QueryListParameters,
     read_page,
 )
-from services.alerting.api.result_columns import ALERT_COLUMNS
 from services.alerting.api.result_models import Page, problems
+from services.alerting.exports.result_columns import ALERT_COLUMNS
+from services.alerting.queries.acts import Acts
+from services.alerting.records.alert import decode_alert
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows
 from services.alerting.store.alert_rows import AlertFilter

@@ -13,9 +13,9 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from coincide.arrays.instants import FROM_1980_ON, YEAR_1980_US
-from services.alerting.api.result_columns import Column, Times
-from services.alerting.api.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
 from services.alerting.api.result_models import problems
+from services.alerting.exports.result_columns import Column, Times
+from services.alerting.exports.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import Rows, bounded
 from services.alerting.store.query_rows import unknown_queries

@@ -33,8 +33,8 @@ from services.alerting.queries.judgement import (
     warnings,
 )
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.registered_sensors import RegisteredSensors
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.receiver import Receivers
+from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.caller import Caller

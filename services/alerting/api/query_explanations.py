@@ -15,7 +15,7 @@ from services.alerting.api.request_documents import Id, QueryInBody, described_b
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.judgement import explained_of
-from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, read_report
 from services.common.http.problem import Problem

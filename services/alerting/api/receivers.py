@@ -9,20 +9,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.alerts.acts import Acts
-from services.alerting.alerts.alert import Alert
+from coincide.wire.content_ids import content_id
 from services.alerting.api.listings import read_page
 from services.alerting.api.request_documents import Body
-from services.alerting.api.result_columns import encode_json
 from services.alerting.api.result_models import Page, problems
+from services.alerting.exports.result_columns import encode_json
+from services.alerting.queries.acts import Acts
 from services.alerting.receivers.connections import DeliveryError, PrivateAddressError, public_address
-from services.alerting.receivers.receiver import Receiver, Receivers, receiver_from_json
 from services.alerting.receivers.sending import sender_of
+from services.alerting.records.alert import Alert
+from services.alerting.records.receiver import Receiver, Receivers, receiver_from_json
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import delivery_rows
 from services.alerting.store.delivery_rows import Waiting
 from services.common.access.who import Author
-from services.common.content_ids import content_id
 from services.common.http.pages import PageParameters, json_page
 from services.common.http.problem import Problem
 

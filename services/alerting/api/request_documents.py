@@ -12,7 +12,7 @@ from coincide.errors import QueryError, QueryTextError
 from coincide.queries import query_from_json
 from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
 from services.alerting.api.query_models import QueryDocument
-from services.alerting.api.result_formats import best_liked
+from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
 
 LARGEST_BODY_BYTES = 64 * 1024

@@ -19,7 +19,6 @@ from services.alerting.api.listings import (
     QueryListParameters,
     read_page,
 )
-from services.alerting.api.result_columns import DEAD_LETTER_COLUMNS, EPISODE_COLUMNS, MATCH_COLUMNS
 from services.alerting.api.result_models import (
     DeadLetterPage,
     EpisodeBody,
@@ -29,6 +28,7 @@ from services.alerting.api.result_models import (
     RevisionPage,
     problems,
 )
+from services.alerting.exports.result_columns import DEAD_LETTER_COLUMNS, EPISODE_COLUMNS, MATCH_COLUMNS
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter

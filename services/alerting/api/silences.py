@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.alerts.acts import Acts
 from services.alerting.alerts.controls import Silence, read_silences
 from services.alerting.api.listings import Instant
 from services.alerting.api.result_models import problems
+from services.alerting.queries.acts import Acts
 from services.alerting.settings import AlertingSettings
 from services.common.access.who import Author
 from services.common.http.problem import Problem

@@ -8,7 +8,7 @@ from operator import attrgetter
 from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from services.alerting.kafka.records import TOPICS
+from services.alerting.records.records import TOPICS
 from services.common.topic_names import TopicNames
 
 

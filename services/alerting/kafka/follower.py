@@ -17,10 +17,10 @@ from services.alerting.alerts.system_conditions import MINUTE_S
 from services.alerting.kafka.expired_records import ExpiredRecords
 from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
 from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed, rebuild_queries
-from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.standby import Standby
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
+from services.alerting.records.records import TOPICS
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease, LeaseLostError
 from services.common.record_publisher import KafkaAwayError

@@ -10,16 +10,16 @@ from kafka import TopicPartition
 from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
+from coincide.wire.stream_records import is_stream_key
 from services.alerting.kafka.kafka_session import KafkaSession, Position, store_positions
-from services.alerting.kafka.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
+from services.alerting.records.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.store.query_rows import greatest_version, replace_queries
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY
 from services.common.instants import system_clock_us
 from services.common.record_publisher import RecordPublisher
-from services.common.stream_records import is_stream_key
 from services.common.topic_names import TopicNames
 
 POLL_S = 0.25

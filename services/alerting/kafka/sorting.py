@@ -8,8 +8,10 @@ from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 
+from coincide.wire.stream_records import is_stream_key
 from services.alerting.alerts.controls import check_control
-from services.alerting.kafka.records import (
+from services.alerting.metrics import Metrics
+from services.alerting.records.records import (
     REBUILD,
     TOPICS,
     MalformedRecordError,
@@ -23,13 +25,11 @@ from services.alerting.kafka.records import (
     rebuild_decoder,
     shard_status_decoder,
 )
-from services.alerting.metrics import Metrics
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
 from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
 from services.common.instants import system_clock_us
-from services.common.stream_records import is_stream_key
 from services.common.topic_names import TopicNames
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from services.alerting.alerts.controls import RECEIVER, read_controls
 from services.alerting.kafka.handing_over import HandingOver
 from services.alerting.kafka.kafka_session import read_positions
 from services.alerting.kafka.projection import NO_ANSWER, Progress
-from services.alerting.kafka.records import TOPICS
 from services.alerting.metrics import Metrics
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.receiver import Receivers
+from services.alerting.records.records import TOPICS
 from services.common.topic_names import TopicNames
 
 LOOKED_AT_EVERY_S = 0.2

@@ -12,14 +12,14 @@ from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
-from services.alerting.alerts.alert import STATES
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.kafka_session import Position, store_positions
-from services.alerting.kafka.records import TOPICS, is_of_rebuild
 from services.alerting.kafka.sorting import Batch, sort_records
 from services.alerting.metrics import Metrics
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.alert import STATES
+from services.alerting.records.receiver import Receivers
+from services.alerting.records.records import TOPICS, is_of_rebuild
 from services.alerting.store.alert_rows import StoredAlert, count_by_state, distinct
 from services.alerting.store.dead_letter_rows import insert_dead_letters
 from services.alerting.store.delivery_rows import give_up, settle, waiting_by_receiver

@@ -12,8 +12,8 @@ from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.queries.expected_work import expected_work
 from coincide.queries.explaining import ExplainedQuery, Explanation, SeenRates, unreachable_because
-from services.alerting.queries.registered_sensors import RegisteredSensors
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.receiver import Receivers
+from services.alerting.records.registered_sensors import RegisteredSensors
 from services.common.http.problem import Problem
 from services.common.settings import Streams
 

@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.kafka.projection import Progress
-from services.alerting.kafka.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import Edit, Target, changes_nothing
+from services.alerting.records.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.audit import AuditTrail

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from services.alerting.alerts.alert import Alert
 from services.alerting.receivers.connections import Poster
-from services.alerting.receivers.receiver import AlertmanagerWay
+from services.alerting.records.alert import Alert
+from services.alerting.records.receiver import AlertmanagerWay
 from services.alerting.store.delivery_rows import Waiting
 from services.common.instants import in_rfc_3339, system_clock_us
 

@@ -2,10 +2,10 @@
 
 import logging
 
-from services.alerting.alerts.alert import Alert
 from services.alerting.alerts.groups import group_words
 from services.alerting.receivers.connections import DeliveryError
-from services.alerting.receivers.receiver import PeopleWay
+from services.alerting.records.alert import Alert
+from services.alerting.records.receiver import PeopleWay
 from services.alerting.store.delivery_rows import Waiting
 from services.common.instants import in_rfc_3339
 

@@ -14,14 +14,14 @@ from typing import Protocol
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from services.alerting.alerts.alert import Alert
-from services.alerting.kafka.records import TOPICS
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.alertmanager import AlertmanagerSender
 from services.alerting.receivers.connections import DeliveryError, Poster
 from services.alerting.receivers.people import PeopleSender
-from services.alerting.receivers.receiver import PeopleWay, Receiver, Receivers
 from services.alerting.receivers.webhook import WebhookSender
+from services.alerting.records.alert import Alert
+from services.alerting.records.receiver import PeopleWay, Receiver, Receivers
+from services.alerting.records.records import TOPICS
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.delivery_rows import DeliveryRecord, DeliveryState, Waiting, encode_delivery

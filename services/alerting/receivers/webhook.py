@@ -8,7 +8,7 @@ import msgspec
 from standardwebhooks import Webhook
 
 from services.alerting.receivers.connections import Poster
-from services.alerting.receivers.receiver import WebhookWay
+from services.alerting.records.receiver import WebhookWay
 from services.alerting.store.delivery_rows import Waiting
 from services.common.instants import in_rfc_3339
 

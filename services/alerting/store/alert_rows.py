@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from services.alerting.alerts.alert import Alert, Step, decode_alert
+from services.alerting.records.alert import Alert, Step, decode_alert
 from services.alerting.store.dialect import (
     Rows,
     newest_first,

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from sqlalchemy import Connection, case, func, select, update
 
-from services.alerting.alerts.alert import Alert, Change, Step, decode_alert
+from services.alerting.records.alert import Alert, Change, Step, decode_alert
 from services.alerting.store.dialect import Rows, newest_first, upsert, where_equal
 from services.alerting.store.tables import alert_transitions, deliveries
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, insert, select
 
-from services.alerting.kafka.records import RETRACTED, STATES, EpisodeRecord
+from services.alerting.records.records import RETRACTED, STATES, EpisodeRecord
 from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
 from services.alerting.store.tables import episode_revisions, episodes, matches
 

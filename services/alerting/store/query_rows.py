@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, delete, func, select
 
 from coincide.queries.explaining import SeenRates
-from services.alerting.kafka.records import (
+from services.alerting.records.records import (
     REBUILD,
     QueryChange,
     RebuildRecord,

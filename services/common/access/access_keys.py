@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from coincide.wire.fields import Microseconds
 from services.common.access.key_scopes import KeyScope, PostingRights
-from services.common.instants import Microseconds
 
 KEYS = "keys"
 ANY = ("*",)

@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from coincide.wire.fields import Microseconds
 from services.common.access.caller import Caller
-from services.common.instants import Clock, Microseconds, system_clock_us
+from services.common.instants import Clock, system_clock_us
 from services.common.record_publisher import KafkaAwayError
 
 AUDIT = "audit"

@@ -12,14 +12,14 @@ from starlette.types import Receive, Scope, Send
 from services.common.access.caller import caller_in
 from services.common.http.problem import Problem, unexpected_problem
 from services.ingest.http.openapi import DETECTIONS_OPENAPI
-from services.ingest.http.parsing import Form
 from services.ingest.http.request_limits import form_of, items_of, read_body
+from services.ingest.intake.intake import Intake
 from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from services.ingest.stamping.intake import Intake
-from services.ingest.stamping.verdicts import Outcome, Refused
+from services.ingest.stamping.parsing import Form
+from services.ingest.verdicts import Outcome, Refused
 
 PATH = "/v1/detections"
 

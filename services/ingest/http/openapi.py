@@ -5,7 +5,7 @@ from typing import Any
 from coincide.arrays.instants import YEAR_1980_US
 from services.ingest.registry.sensors import MOST_BUCKETS, NAME_CHARACTERS
 from services.ingest.stamping.posted import ALLOWED, ID_CHARACTERS, LONGEST_BYTES
-from services.ingest.stamping.verdicts import Reason
+from services.ingest.verdicts import Reason
 
 _INSTANT: dict[str, Any] = {
     "oneOf": [

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from services.common.http.bounded_protocol import BoundedHttpProtocol
 from services.common.http.header_limits import body_length
 from services.common.http.problem import Problem
-from services.ingest.http.parsing import Form, Item, parse
 from services.ingest.settings import IngestSettings
+from services.ingest.stamping.parsing import Form, Item, parse
 from services.ingest.stamping.posted import PostedDetection
 
 FORMS = {

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 
 from services.common.instants import Clock, system_clock_us
 from services.common.topic_names import TopicNames
-from services.ingest.kafka.frames import Frame, heartbeat
+from services.ingest.kafka.frame import Frame, heartbeat
 from services.ingest.kafka.producer import CLOSE_S, Completions, Connection, Pending
 from services.ingest.metrics import IngestMetrics
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide.learning.drift import is_drift
-from services.common.sensor_health import HealthFeed
+from services.common.health_board import HealthFeed
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 

@@ -36,7 +36,7 @@ from services.ingest.registry.sensors import (
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.versioned_records import VersionedRecords, try_again
-from services.ingest.stamping.verdicts import Refused
+from services.ingest.verdicts import Refused
 
 MOST_STREAMS = 64
 MOST_AT_ONCE = 1_000  # sensors of one request, or that follow their template together

@@ -12,8 +12,8 @@ from msgspec import Meta, Raw, Struct
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
-from services.common.instants import Microseconds
-from services.ingest.stamping.verdicts import Reason, Refused
+from coincide.wire.fields import Microseconds
+from services.ingest.verdicts import Reason, Refused
 
 VERSION = 1
 

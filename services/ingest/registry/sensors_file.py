@@ -28,7 +28,7 @@ from services.ingest.registry.sensors import (
     particulars_of,
     refuse_unfit_template,
 )
-from services.ingest.stamping.verdicts import Refused
+from services.ingest.verdicts import Refused
 
 
 class _DeclaredSensor(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):

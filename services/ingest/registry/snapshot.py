@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from coincide import Histogram
 from services.common.declared_streams import DeclaredStreams
-from services.common.sensor_health import HealthBoard
+from services.common.health_board import HealthBoard
 from services.common.settings import Streams
 from services.ingest.registry.named_templates import NamedTemplates
 from services.ingest.registry.sensors import (
@@ -29,7 +29,7 @@ from services.ingest.registry.sensors import (
     refuse_unfit_template,
     template_of,
 )
-from services.ingest.stamping.verdicts import Reason, Refused
+from services.ingest.verdicts import Reason, Refused
 
 
 class StreamStamp(Struct, frozen=True, eq=False, gc=False):

@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from coincide import Stream
 from coincide.errors import StreamError
+from coincide.wire.stream_records import StreamRecord
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.fault_sentences import fault_of
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.common.instants import Clock
-from services.common.stream_records import StreamRecord
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.versioned_records import VersionedRecords, try_again

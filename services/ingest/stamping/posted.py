@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
 from services.common.instants import LAST_US, rfc_3339_us
 from services.ingest.registry.sensors import NAME_CHARACTERS
-from services.ingest.stamping.verdicts import INT64, Reason, Refused
+from services.ingest.verdicts import INT64, Reason, Refused
 
 ID_CHARACTERS = 200
 

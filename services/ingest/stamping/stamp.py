@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, structs
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.buckets import rounded_up
-from services.common.content_ids import content_id
+from coincide.wire.content_ids import content_id
 from services.common.settings import Streams
 from services.ingest.registry.sensors import (
     CACHED_TEMPLATES,
@@ -29,7 +29,7 @@ from services.ingest.stamping.posted import (
     attributes_json,
     instant_us,
 )
-from services.ingest.stamping.verdicts import Reason, Refused
+from services.ingest.verdicts import Reason, Refused
 
 #: What becomes of one detection: its stamp, `detected_at_us`, id, and attributes as `attributes_json` writes them.
 Stamped = tuple[StreamStamp, int, str, bytes]

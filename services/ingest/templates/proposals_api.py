@@ -24,8 +24,8 @@ from services.common.http.problem import Problem
 from services.common.template_proposals import PROPOSALS, State, TemplateProposal
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor, refuse_unfit_template
-from services.ingest.stamping.verdicts import Refused
 from services.ingest.templates.proposals_topic import ReadProposals
+from services.ingest.verdicts import Refused
 
 
 class ProposalBody(BaseModel):

@@ -26,7 +26,7 @@ from services.ingest.registry.sensors import (
     refuse_unfit_template,
 )
 from services.ingest.registry.versioned_records import VersionedRecords, try_again
-from services.ingest.stamping.verdicts import Refused
+from services.ingest.verdicts import Refused
 
 MOST_TEMPLATES = 10_000
 TRY_AGAIN_S = 1.0

@@ -19,7 +19,7 @@ from services.common.http.pages import (
 )
 from services.common.http.preconditions import IfMatch, entity_tag
 from services.common.http.problem import Problem
-from services.ingest.registry.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
+from services.ingest.http.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
 from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings

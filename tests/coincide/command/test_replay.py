@@ -20,11 +20,11 @@ from coincide.command import replay as replaying
 from coincide.command.main import main
 from deploy.local.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, FORMATS, answer_of, join, text, write
+from tests.coincide.fusion.strategies import OBJECTS, TEMPLATES, queries, wide_queries
 from tests.examples import examples
 from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.fusion_query import SlowQuery, SlowRow
-from tests.spark_jobs.strategies import OBJECTS, TEMPLATES, queries, wide_queries
 
 SN1987A = ROOT / "config" / "examples" / "sn1987a"
 FORMS: list[Any] = [

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.coincide.fusion.inputs import edge
 from tests.integration.acts.stage import Stage
 from tests.integration.service_process import metric
-from tests.spark_jobs.inputs import edge
 
 START_US = 1_700_000_000_000_000
 BANGS = 60  # their 240 reports are fewer than the members that one batch looks at, so that no batching hides one

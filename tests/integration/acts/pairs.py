@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.records.kafka_records import InputRecord
+from tests.coincide.fusion.inputs import record
 from tests.integration.acts.stage import Stage, received_now
 from tests.integration.fusion_process import QUERY, acoustic, seismic
-from tests.spark_jobs.inputs import record
 
 COUNT = 30
 

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from coincide import Stream
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.records.kafka_records import InputRecord
+from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.integration.acts.stage import STREAMS, Stage, received_now
 from tests.integration.fusion_process import START_S
-from tests.spark_jobs.inputs import Row, frame, put, started
 
 SECONDS = 200  # with a reading of each of two regions in each
 STREAM = Stream("pressure", max_delay_s=STREAMS["pressure"]["max_delay_s"])

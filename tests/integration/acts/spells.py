@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from spark_jobs.records.kafka_records import InputRecord
+from coincide.fusion.records.kafka_records import InputRecord
+from tests.coincide.fusion.inputs import Row, frame
 from tests.integration.acts.stage import Stage, received_now
 from tests.integration.fusion_process import START_S
-from tests.spark_jobs.inputs import Row, frame
 
 EVERY_S = 10
 COALESCE = {"from": "temperature", "value": "attributes.celsius", "where": {"above": 40}}

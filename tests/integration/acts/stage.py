@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from coincide.fusion.records.kafka_records import InputRecord
 from deploy.local.broker import Broker
-from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.integration.service_process import AlertingProcess, IngestProcess, running_alerting, running_ingest
 from tests.integration.webhook_sink import SECRET, Sink, running_sink

@@ -13,18 +13,18 @@ from prometheus_client import CollectorRegistry
 from starlette.types import Message
 
 from coincide import Stream
-from services.alerting.alerts.acts import Acts
 from services.alerting.app import create_app
 from services.alerting.kafka.projection import Progress
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
+from services.alerting.queries.acts import Acts
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.live_rows import StoredRow
 from services.common.access.component_access import ComponentAccess
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from tests.services.alerting.records import NAMES, RECEIVED_AT_MS, Database, Record, match_record
+from tests.services.alerting.sample_records import NAMES, RECEIVED_AT_MS, Database, Record, match_record
 from tests.services.kept_records import KeptRecords
 
 STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}

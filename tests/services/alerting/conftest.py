@@ -17,7 +17,7 @@ from tests.services.alerting.databases import (
     migrated,
     run_on_both,
 )
-from tests.services.alerting.records import Database
+from tests.services.alerting.sample_records import Database
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

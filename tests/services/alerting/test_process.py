@@ -10,7 +10,7 @@ from services.alerting.server import LOST
 from tests.integration.service_process import AlertingProcess, metric, running_alerting
 from tests.patience import until
 from tests.postgresql import Server
-from tests.services.alerting.records import query
+from tests.services.alerting.sample_records import query
 
 
 def test_without_kafka_it_stays_up_says_so_and_stops_at_once(tmp_path: Path) -> None:

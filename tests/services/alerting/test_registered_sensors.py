@@ -5,12 +5,12 @@ import json
 import pytest
 
 from coincide import Histogram
-from services.alerting.queries.registered_sensors import (
+from services.alerting.records.registered_sensors import (
     RegisteredSensors,
     changes_in,
     sensor_of,
 )
-from tests.services.alerting.records import record, sensor_record
+from tests.services.alerting.sample_records import record, sensor_record
 
 MIC = Histogram([-5.0, -1.0, 0.0], [0.25, 0.75])
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coincide import Stream
+from coincide.wire.stream_records import StreamRecord, StreamRecordError, stream_record
 from services.common.declared_streams import DeclaredStreams
-from services.common.stream_records import StreamRecord, StreamRecordError, stream_record
 
 FILE = {name: Stream(name, max_delay_s=60.0, longest_template_s=5.0) for name in ("door", "sound")}
 

@@ -13,7 +13,7 @@ from coincide import Histogram, Stream
 from services.common.access.audit import AuditTrail
 from services.common.instants import Clock
 from services.ingest.app import create_app
-from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor

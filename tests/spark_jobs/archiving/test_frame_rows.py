@@ -4,8 +4,8 @@ import json
 
 from coincide import Histogram
 from spark_jobs.archiving.frame_rows import ROW_SCHEMA, FrameRows
+from tests.coincide.fusion.inputs import Row, frame, frame_json, heartbeat, record
 from tests.reference.frames import rows_of
-from tests.spark_jobs.inputs import Row, frame, frame_json, heartbeat, record
 
 UNIFORM, EXACT = Histogram.uniform(-1, 2), Histogram.point()
 ROWS = (

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
 from services.common.settings import SettingsError
-from services.ingest.kafka.frames import heartbeat
+from services.ingest.kafka.frame import heartbeat
 from spark_jobs.calibrating.sources import DETECTION_SCHEMA, by_area, detections_in, present_sensors
 from spark_jobs.calibrating.tasks import ByConsensus, ByPool, ByReference, calibration_in
 from tests.services.ingest.building import NOW_US, Ingest, detection

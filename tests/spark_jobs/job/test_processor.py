@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from coincide.fusion.core.host import UNKNOWING, Host
+from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from spark_jobs.core.host import UNKNOWING, Host
 from spark_jobs.job import processor as processor_module
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
-from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
 
 TOPICS = {
     "matches": "m",

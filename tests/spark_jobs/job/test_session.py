@@ -50,8 +50,8 @@ def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:
     write_archive(archive)
     with zipfile.ZipFile(archive) as content:
         names = set(content.namelist())
-    assert {"coincide/__init__.py", "spark_jobs/__init__.py", "spark_jobs/core/fusion_core.py"} <= names
-    command = [sys.executable, "-c", "import spark_jobs.core.fusion_core as core; print(core.__file__)"]
+    assert {"coincide/__init__.py", "spark_jobs/__init__.py", "coincide/fusion/core/fusion_core.py"} <= names
+    command = [sys.executable, "-c", "import coincide.fusion.core.fusion_core as core; print(core.__file__)"]
     path = {**os.environ, "PYTHONPATH": str(archive)}
     loaded = subprocess.check_output(command, cwd=tmp_path, env=path, text=True, timeout=60)
-    assert loaded.strip() == f"{archive}/spark_jobs/core/fusion_core.py"
+    assert loaded.strip() == f"{archive}/coincide/fusion/core/fusion_core.py"

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from coincide.fusion.saving.state_format import FORMAT
 from services.common.checkpoint_folder import IDENTITY_FILE, spark_folder
 from spark_jobs.recovery.checkpoint import (
     Declared,
@@ -18,7 +19,6 @@ from spark_jobs.recovery.checkpoint import (
     refuse_damaged_logs,
 )
 from spark_jobs.recovery.halt import Halt
-from spark_jobs.saving.state_format import FORMAT
 
 DECLARED = Declared(shards=1)
 

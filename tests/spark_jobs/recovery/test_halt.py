@@ -3,8 +3,8 @@
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from coincide.fusion.saving.state_format import StateError, UnfitStateError
 from spark_jobs.recovery.halt import REASONS, WAYS_OUT, Halt, HaltMetrics, halt_of, refuse_lost_records
-from spark_jobs.saving.state_format import StateError, UnfitStateError
 
 PROCESSED = {"detections": {"0": 10, "1": 5}, "queries": {"0": 2}, "deferrals": {"0": 7}}
 BEGINS = {("detections", 0): 10, ("detections", 1): 0, ("queries", 0): 0}

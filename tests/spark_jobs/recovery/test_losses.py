@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
+from coincide.fusion.records.kafka_records import OutputRecord
 from deploy.local.machine import ROOT
-from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.recovery.losses import Losses
 
 SCHEMA = json.loads((ROOT / "docs/contracts/dead-letters.schema.json").read_text(encoding="utf-8"))

@@ -9,18 +9,18 @@ import pytest
 from msgspec import json
 
 from coincide import Histogram, Stream, window_join
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
 from spark_jobs.archiving.frame_rows import FrameRows
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.complete_answer import HeldPairs, complete_matches, complete_tuples
 from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord
-from tests.spark_jobs.inputs import Row, control, frame, put
+from tests.coincide.fusion.inputs import Row, control, frame, put
 
 STREAMS = {name: Stream(name, max_delay_s=3_600, longest_template_s=8) for name in ("p", "s")}
 TEMPLATES = (Histogram.uniform(-1, 1), Histogram.uniform(-3, 0), Histogram.normal(sigma_s=0.7, buckets=4))

@@ -14,7 +14,7 @@ from coincide.thresholds import graph_chance_rate
 from coincide.thresholds.chance import SensorRate
 from spark_jobs.replaying.expected_by_chance import ExpectedMatches, chance_matches, role_counts
 from spark_jobs.replaying.played_rows import PlayedRows
-from tests.spark_jobs.inputs import frame
+from tests.coincide.fusion.inputs import frame
 from tests.spark_jobs.replaying.test_answers import PAIR, SELF, THREE, frames_of, played, some_rows
 from tests.spark_jobs.replaying.test_match_curves import PATH
 

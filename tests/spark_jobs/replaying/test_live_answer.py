@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from coincide.fusion.records.kafka_records import InputRecord
 from spark_jobs.job.activations import PushedOffsets
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.live_answer import read_history
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import TopicRecord
-from tests.spark_jobs.inputs import declaration, put
+from tests.coincide.fusion.inputs import declaration, put
 from tests.spark_jobs.replaying.test_answers import PAIR
 
 DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
 
+from coincide.fusion.episodes.episode_records import GroupKey, part_of
+from coincide.fusion.episodes.grouping import GroupChanges, regrouped
 from coincide.queries import EpisodeRule, Query
-from spark_jobs.episodes.episode_records import GroupKey, part_of
-from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
 from spark_jobs.replaying.match_curves import (
     MatchColumns,

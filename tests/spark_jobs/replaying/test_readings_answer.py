@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import Histogram, Stream
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import query_from_json
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import DAY_US, Archive, write_rows
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.archive_rows import HashRows, Wanted
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.run import Run
 from spark_jobs.settings import HistorySettings
-from tests.spark_jobs.inputs import Row, frame, put, started
-from tests.spark_jobs.outputs import EpisodeReader
+from tests.coincide.fusion.inputs import Row, frame, put, started
+from tests.coincide.fusion.outputs import EpisodeReader
 from tests.spark_jobs.replaying.test_answers import table_of
 from tests.test_contracts import faults
 

@@ -18,7 +18,7 @@ from spark_jobs.replaying.request import LearningRequest, RunError, request_in
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.learning_run import LearningRun
 from spark_jobs.settings import HistorySettings
-from tests.spark_jobs.inputs import Row, frame
+from tests.coincide.fusion.inputs import Row, frame
 from tests.spark_jobs.replaying.test_answers import table_of
 from tests.test_contracts import faults
 

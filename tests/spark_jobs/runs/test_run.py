@@ -12,23 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.chunks.key_ranges import KeyRange
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.fusion_core import FusionCore
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
 from deploy.local.machine import free_ports
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, write_rows
 from spark_jobs.archiving.merging import merge_folders
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
 from spark_jobs.history import main, usual_source
-from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.replaying.archive_rows import HashRows, Wanted
 from spark_jobs.replaying.complete_answer import complete_matches, reach_us
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.run import Run
 from spark_jobs.settings import HistorySettings
-from tests.spark_jobs.inputs import put
-from tests.spark_jobs.outputs import status
+from tests.coincide.fusion.inputs import put
+from tests.coincide.fusion.outputs import status
 from tests.spark_jobs.replaying.test_answers import (
     PAIR,
     STREAMS,

@@ -20,8 +20,8 @@ from spark_jobs.replaying.complete_run import CompleteRun
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.spark_staff import SparkStaff
 from spark_jobs.runs.run import Run
+from tests.coincide.fusion.inputs import frame
 from tests.reference.spark_cluster import Cluster, running_cluster
-from tests.spark_jobs.inputs import frame
 from tests.spark_jobs.replaying.test_answers import THREE, some_rows, table_of
 from tests.spark_jobs.runs.test_run import RULED, run_of, told, written
 

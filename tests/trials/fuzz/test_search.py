@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from msgspec import msgpack
 
-from spark_jobs.rows.stamps import _stamps_of
+from coincide.fusion.rows.stamps import _stamps_of
 from trials.fuzz import trial
 from trials.fuzz.mutations import changed_bytes, mutated
 from trials.fuzz.search import Search, Searched, table
@@ -81,7 +81,7 @@ def test_what_is_too_slow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_finding_names_the_line_of_ours() -> None:
     found = tried(Target(PROBE, "", lambda _: _stamps_of(b"3"), list), b"")
     assert found is not None
-    assert found.place.startswith("spark_jobs/rows/stamps.py:")
+    assert found.place.startswith("coincide/fusion/rows/stamps.py:")
     assert found.kind == (PROBE, "FrameError", found.place)
 
 

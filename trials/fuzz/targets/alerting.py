@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from services.alerting.alerts.alert import decode_alert
 from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.live.event_stream import event_of, events_of
 from services.alerting.receivers.people import text_of
+from services.alerting.records.alert import decode_alert
 from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.dialect import for_writing
 from services.alerting.store.live_rows import StoredRow
@@ -15,7 +15,7 @@ from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.tables import metadata
 from tests.services.alerting.clients import Api, running_api
 from tests.services.alerting.databases import SqliteDatabases, migrated
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     TOPICS,
     Database,

@@ -13,20 +13,20 @@ from coincide.queries import query_from_json
 from coincide.queries.sql import query_from_sql, sql_of
 from coincide.templates.histogram import Histogram, histogram_of_form
 from services.alerting.api.request_documents import _document_of, parse_json
-from services.alerting.api.result_formats import best_liked
+from services.alerting.exports.result_formats import best_liked
 from services.alerting.queries.judgement import refuse_hopeless, warnings
-from services.alerting.receivers.receiver import receiver_from_json
+from services.alerting.records.receiver import receiver_from_json
 from services.common.http.pages import decode_cursor, decode_name_cursor, encode_cursor
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
-from services.ingest.registry.sensor_bulk import _read
+from services.ingest.http.sensor_bulk import _read
 from services.ingest.registry.stream_changes import replaced as replaced_stream
 from services.ingest.templates.template_changes import replaced as replaced_template
 from spark_jobs.replaying.request import LearningRequest, RunError, RunRequest, request_in
 from spark_jobs.runs.run_server import read_learning, read_request
+from tests.coincide.fusion.saving.saved_states import QUERIES
 from tests.services.alerting.clients import STREAMS
 from tests.services.ingest.building import SENSORS, registry_of
-from tests.spark_jobs.saving.saved_states import QUERIES
 from trials.fuzz.target import BrokenLaw, Target
 
 FILTERS = ("matches", "q", None)

@@ -15,7 +15,7 @@ import yaml
 from coincide.command.main import main
 from coincide.errors import CoincideError
 from services.alerting.queries.edits import load_queries
-from services.alerting.receivers.receiver import load_receivers
+from services.alerting.records.receiver import load_receivers
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry.sensors_file import load_declared
 from spark_jobs.calibrating.sources import present_sensors

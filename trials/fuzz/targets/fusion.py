@@ -7,20 +7,19 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.records.kafka_records import InputRecord, Output, Topic
 from services.common.declared_streams import DeclaredStreams
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.calibrating.sources import _rows
-from spark_jobs.core.limits import Limits
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.core_metrics import StatusMetrics
-from spark_jobs.records.kafka_records import InputRecord, Output, Topic
 from spark_jobs.recovery.rebuilds import Rebuilds
 from spark_jobs.replaying.live_answer import read_history
 from spark_jobs.replaying.topic_records import TopicRecord
 from spark_jobs.settings import FusionSettings
-from tests.services.alerting.records import Record
-from tests.spark_jobs.inputs import (
+from tests.coincide.fusion.inputs import (
     STREAMS,
     Row,
     declaration,
@@ -32,8 +31,9 @@ from tests.spark_jobs.inputs import (
     started,
     stream_removal,
 )
-from tests.spark_jobs.outputs import SavedCore
-from tests.spark_jobs.saving.saved_states import QUERIES, START_S, story_frame
+from tests.coincide.fusion.outputs import SavedCore
+from tests.coincide.fusion.saving.saved_states import QUERIES, START_S, story_frame
+from tests.services.alerting.sample_records import Record
 from trials.fuzz.contracts import examples
 from trials.fuzz.target import Keyed, Target
 

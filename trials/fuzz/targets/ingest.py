@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from services.ingest.http.parsing import Form, Item, _parse_carefully, _parse_clean
-from services.ingest.kafka.dead_letter_topic import DeadLetters
-from services.ingest.stamping.intake import Intake
+from services.ingest.intake.dead_letter_topic import DeadLetters
+from services.ingest.intake.intake import Intake
+from services.ingest.stamping.parsing import Form, Item, _parse_carefully, _parse_clean
 from services.ingest.stamping.posted import PostedDetection
-from services.ingest.stamping.verdicts import Refused
+from services.ingest.verdicts import Refused
 from tests.services.ingest.building import NOW_US, Ingest, detection
 from trials.fuzz.target import BrokenLaw, Target
 

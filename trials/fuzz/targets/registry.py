@@ -7,25 +7,26 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
+from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.alerting.alerts.sensor_conditions import SensorConditions
-from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.records.registered_sensors import RegisteredSensors
 from services.common.access.access_keys import KeyRing, new_key
 from services.common.access.audit import AuditedChange
 from services.common.access.audit_topic import _change_in
 from services.common.access.keys_topic import KeysView
 from services.common.access.routes import ChangeBody, KeyBody
-from services.common.sensor_health import HealthFeed, HealthRecord, SensorHealth, TemplateDrift
+from services.common.health_board import HealthFeed
 from services.common.template_proposals import TemplateForm, TemplateProposal
+from services.ingest.http.sensors_api import SensorFilters, SensorListing
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HealthView
 from services.ingest.registry.named_templates import NamedTemplate, NamedTemplates
 from services.ingest.registry.sensors import LastChange, Particulars, Place, Sensor
-from services.ingest.registry.sensors_api import SensorFilters, SensorListing
 from services.ingest.registry.sensors_topic import RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.templates.proposals_api import _body
 from services.ingest.templates.proposals_topic import _proposal
-from tests.services.alerting.records import Record
+from tests.services.alerting.sample_records import Record
 from tests.services.ingest.building import NOW_US, SENSORS, STREAMS
 from trials.fuzz.contracts import examples
 from trials.fuzz.target import Keyed, Target

@@ -15,9 +15,9 @@ from spark_jobs.recovery.checkpoint import (
     refuse_damaged_logs,
 )
 from spark_jobs.recovery.halt import Halt, halt_of
-from tests.spark_jobs.inputs import STREAMS
-from tests.spark_jobs.saving.saved_states import LIMITS, State, load
-from tests.spark_jobs.saving.test_saved_states import PRESENT
+from tests.coincide.fusion.inputs import STREAMS
+from tests.coincide.fusion.saving.saved_states import LIMITS, State, load
+from tests.coincide.fusion.saving.test_saved_states import PRESENT
 from trials.fuzz.target import BrokenLaw, Target, own_folder
 
 

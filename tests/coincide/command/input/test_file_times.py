@@ -16,7 +16,7 @@ from coincide.command.faults import CommandError, RowFaults, ValueRefused
 from coincide.command.input.chunks import Column
 from coincide.command.input.file_times import instant_us, read_instants_us
 from services.ingest.stamping import posted as ingest
-from services.ingest.stamping.verdicts import Refused
+from services.ingest.verdicts import Refused
 from tests.coincide.command.files import EPOCH_US
 
 ZONES = st.builds(timezone, st.integers(-23 * 60, 23 * 60).map(lambda minutes: timedelta(minutes=minutes)))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.alerting.alerts.alert import Alert
 from services.alerting.alerts.controls import Silence
+from services.alerting.records.alert import Alert
 
 S = 1_000_000
 OF_BAY = Alert(

@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from coincide import Histogram
+from coincide.fusion.records.kafka_records import InputRecord
 from deploy.local import sn1987a
 from deploy.local.harbour import APART_S, AREA, STREAM, reports
 from deploy.local.machine import ROOT
@@ -16,9 +17,15 @@ from services.alerting.queries.edits import load_queries
 from services.common.settings import load_streams
 from services.ingest.registry.sensors import NO_PARTICULARS, Particulars
 from services.ingest.registry.sensors_file import load_sensors
-from spark_jobs.records.kafka_records import InputRecord
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Database, change_record, record, sensor_record
-from tests.spark_jobs.inputs import Row, frame, heartbeat, put, started
+from tests.coincide.fusion.inputs import Row, frame, heartbeat, put, started
+from tests.services.alerting.sample_records import (
+    RECEIVED_AT_MS,
+    TOPICS,
+    Database,
+    change_record,
+    record,
+    sensor_record,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from coincide.queries import AlertRule
 from services.alerting.alerts import lifecycle
-from services.alerting.alerts.alert import Acknowledgement, Alert, Step
 from services.alerting.alerts.findings import Finding
+from services.alerting.records.alert import Acknowledgement, Alert, Step
 
 S = 1_000_000
 RULE = AlertRule.from_json(

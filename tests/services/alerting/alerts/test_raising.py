@@ -5,11 +5,11 @@ import msgspec
 import pytest
 from sqlalchemy import Engine
 
-from services.alerting.alerts.alert import Alert
 from services.alerting.receivers.alertmanager import posted
 from services.alerting.receivers.people import text_of
-from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
-from tests.services.alerting.records import (
+from services.alerting.records.alert import Alert
+from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
+from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     TOPICS,
     Database,

@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import Engine
 
 from services.alerting.alerts.system_conditions import ConditionLimits
-from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
+from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
 from tests.services.alerting.databases import ON_SQLITE
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     Database,
     Record,

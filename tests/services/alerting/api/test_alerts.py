@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from services.alerting.receivers.receiver import Receiver
+from services.alerting.records.receiver import Receiver
 from services.common.instants import in_rfc_3339, system_clock_us
 from tests.integration.webhook_sink import SECRET, running_sink
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, episode_record, query, ruled
+from tests.services.alerting.sample_records import RECEIVED_AT_MS, TOPICS, episode_record, query, ruled
 
 CONTRACTS = Path("docs/contracts")
 HOOK = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}

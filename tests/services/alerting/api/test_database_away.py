@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 from tests.postgresql import Server
 from tests.services.alerting.clients import Api
 from tests.services.alerting.databases import ON_POSTGRESQL
-from tests.services.alerting.records import match_record
+from tests.services.alerting.sample_records import match_record
 
 
 @ON_POSTGRESQL

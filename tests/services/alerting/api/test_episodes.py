@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import TOPICS, episode, episode_record, match_record, record, retraction
+from tests.services.alerting.sample_records import TOPICS, episode, episode_record, match_record, record, retraction
 
 
 def ids(api: Api, **filters: str) -> list[str]:

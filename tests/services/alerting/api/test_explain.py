@@ -13,7 +13,7 @@ from services.alerting.api import query_explanations
 from services.alerting.queries.judgement import explained_of
 from services.common.access.asgi import Guarded
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import query, record, sensor_record, shard_record
+from tests.services.alerting.sample_records import query, record, sensor_record, shard_record
 
 GEOPHONE, BUOY = Histogram.uniform(-0.1, 0.1), Histogram.uniform(-10, 10)
 MOST = attainable(GEOPHONE, BUOY, Window(2.0)).probability

@@ -12,20 +12,21 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from services.alerting.api import listings, parquet_results
+from services.alerting.api import listings
 from services.alerting.api.listings import Export
-from services.alerting.api.result_columns import (
+from services.alerting.exports import parquet_results
+from services.alerting.exports.result_columns import (
     ALERT_COLUMNS,
     DEAD_LETTER_COLUMNS,
     EPISODE_COLUMNS,
     MATCH_COLUMNS,
     Column,
 )
-from services.alerting.api.result_formats import FORMATS, Format, chosen_format
+from services.alerting.exports.result_formats import FORMATS, Format, chosen_format
 from services.common.http.problem import Problem
 from services.common.http.shares import Shares
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     TOPICS,
     change_record,
     dead_letter_record,

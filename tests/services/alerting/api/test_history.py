@@ -16,7 +16,7 @@ from services.alerting.api.history import MOST_AT_ONCE
 from services.alerting.settings import AlertingSettings
 from tests.patience import until
 from tests.services.alerting.clients import SETTINGS, running_api
-from tests.services.alerting.records import Database
+from tests.services.alerting.sample_records import Database
 from tests.services.https_server import https_server
 from tests.spark_jobs.runs import test_run_server
 from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture

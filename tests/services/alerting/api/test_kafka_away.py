@@ -9,7 +9,7 @@ from services.alerting.kafka.projection import NO_ANSWER
 from services.common.instants import system_clock_us
 from tests.integration.webhook_sink import SECRET
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import change_record, episode_record, query, ruled, silence
+from tests.services.alerting.sample_records import change_record, episode_record, query, ruled, silence
 
 SILENCE = {"matchers": {"area": "b*"}, "until": system_clock_us() + 86_400_000_000, "by": "ann", "why": "drill"}
 RECEIVER = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}

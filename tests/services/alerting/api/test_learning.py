@@ -4,7 +4,7 @@ import httpx2
 
 from services.common.template_proposals import TemplateProposal
 from tests.services.alerting.api.test_history import front
-from tests.services.alerting.records import Database
+from tests.services.alerting.sample_records import Database
 from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.runs import test_learning_server
 from tests.spark_jobs.runs.test_learning_run import archive as archive  # noqa: PLC0414 - a fixture

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.services.alerting.clients import SETTINGS, Api, running_api
-from tests.services.alerting.records import Database, match_record
+from tests.services.alerting.sample_records import Database, match_record
 
 STORED = 100_000
 NO_MATCH_IS = {"min_probability": "0.9"}

@@ -10,7 +10,7 @@ from services.common.http.pages import decode_cursor
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import query
+from tests.services.alerting.sample_records import query
 
 FIRST_AT_KAMIOKANDE_US = 541_064_135_000_000
 

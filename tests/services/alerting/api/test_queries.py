@@ -7,7 +7,7 @@ import pytest
 from coincide.queries import query_from_json
 from services.alerting.queries.edits import load_queries
 from tests.services.alerting.clients import STREAMS, Api
-from tests.services.alerting.records import change_record, query, shard_record, status_record
+from tests.services.alerting.sample_records import change_record, query, shard_record, status_record
 
 
 def test_the_life_of_a_query(api: Api) -> None:

@@ -7,7 +7,7 @@ import pytest
 from httpx2 import Response
 
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import change_record, query, status_record
+from tests.services.alerting.sample_records import change_record, query, status_record
 
 COALESCE = {"gap_s": 5.0, "by": ["s.sensor"], "interval": "occurred"}
 HOT: dict[str, Any] = {

@@ -8,7 +8,7 @@ from httpx2 import Response
 from coincide.queries.sql import LONGEST_TEXT
 from tests.services.alerting.api.test_explain import register
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import change_record, query
+from tests.services.alerting.sample_records import change_record, query
 
 PATH = "/v1/queries/intruder"
 PAPERS = "SELECT * FROM seismic s, acoustic a\nWHERE WINDOW(s, a) = 2000 WITH THRESHOLD 0.6"

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from services.alerting.store.query_rows import read_status
 from spark_jobs.recovery.rebuilds import Rebuild
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import TOPICS, Record, record
+from tests.services.alerting.sample_records import TOPICS, Record, record
 
 CONTRACT = Path("docs/contracts/rebuild.schema.json")
 

@@ -6,10 +6,17 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
+from tests.coincide.fusion.inputs import STREAMS, Row, frame, put, started
+from tests.coincide.fusion.outputs import matches
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, dead_letter_record, match, match_record, record
-from tests.spark_jobs.inputs import STREAMS, Row, frame, put, started
-from tests.spark_jobs.outputs import matches
+from tests.services.alerting.sample_records import (
+    RECEIVED_AT_MS,
+    TOPICS,
+    dead_letter_record,
+    match,
+    match_record,
+    record,
+)
 
 
 def test_pages_hold_everything_once_although_matches_keep_coming(api: Api) -> None:

@@ -7,7 +7,7 @@ import pytest
 from coincide import Histogram
 from services.common.access.asgi import Guarded
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import query, sensor_record
+from tests.services.alerting.sample_records import query, sensor_record
 from tests.services.slow_bodies import SLOW_BODIES, holding, post_of_another, serving
 
 PATH = "/v1/queries/intruder/explain"

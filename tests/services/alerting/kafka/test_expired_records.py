@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafka import TopicPartition
 
 from services.alerting.kafka.expired_records import ExpiredRecords
-from tests.services.alerting.records import NAMES, TOPICS
+from tests.services.alerting.sample_records import NAMES, TOPICS
 
 
 class Read(NamedTuple):

@@ -28,7 +28,7 @@ from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail
 from services.common.record_publisher import RecordPublisher
 from tests.patience import until
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     NAMES,
     ROOM,
     TOPICS,

@@ -7,10 +7,10 @@ from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.kafka.kafka_session import Position
 from services.alerting.kafka.projection import Progress
 from services.alerting.kafka.standby import Standby
-from services.alerting.receivers.receiver import Receivers
+from services.alerting.records.receiver import Receivers
 from services.alerting.store.live_rows import StoredRow
 from tests.patience import until
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     NAMES,
     TOPICS,
     Database,

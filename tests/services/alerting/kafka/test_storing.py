@@ -10,7 +10,7 @@ from services.alerting.store import query_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newest_first
 from services.alerting.store.match_rows import MatchFilter, read_after, read_match
 from tests.services.alerting.databases import ON_SQLITE
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     TOPICS,
     Database,
     change_record,

@@ -4,7 +4,7 @@ import pytest
 
 from services.alerting.live.hub import LiveFilter
 from tests.services.alerting.clients import Live, is_open
-from tests.services.alerting.records import episode_record, ruled
+from tests.services.alerting.sample_records import episode_record, ruled
 
 pytestmark = pytest.mark.anyio
 

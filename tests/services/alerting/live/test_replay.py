@@ -20,7 +20,7 @@ from services.alerting.store.live_rows import (
 )
 from services.alerting.store.match_rows import MatchFilter
 from tests.services.alerting.clients import DEADLINE_S, Api, Live, eventually, is_open
-from tests.services.alerting.records import Database, episode_record, match_record
+from tests.services.alerting.sample_records import Database, episode_record, match_record
 
 pytestmark = pytest.mark.anyio
 

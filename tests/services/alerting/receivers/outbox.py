@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.alerting.receivers.receiver import Receiver, Receivers
 from services.alerting.receivers.sending import Rest, Sending
+from services.alerting.records.receiver import Receiver, Receivers
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from tests.services.alerting.records import NAMES, Database, Record, episode_record, record, ruled
+from tests.services.alerting.sample_records import NAMES, Database, Record, episode_record, record, ruled
 
 
 class ListedOutcomes(RecordPublisher):

@@ -3,12 +3,12 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from services.alerting.receivers.receiver import Receiver
+from services.alerting.records.receiver import Receiver
 from services.common.instants import system_clock_us
 from tests.patience import until
 from tests.services.alerting.receivers.alertmanager_process import Alertmanager, running_alertmanager
 from tests.services.alerting.receivers.outbox import Outbox, running_outbox
-from tests.services.alerting.records import Database, episode_record, silence
+from tests.services.alerting.sample_records import Database, episode_record, silence
 
 
 def test_alerts_appear_are_updated_resolve_and_survive_a_restart(database: Database, tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from services.alerting.receivers.receiver import Receiver
+from services.alerting.records.receiver import Receiver
 from tests.integration.mailbox import running_mailbox
 from tests.patience import until
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox
-from tests.services.alerting.records import Database
+from tests.services.alerting.sample_records import Database
 
 pytestmark = pytest.mark.filterwarnings("default")  # of Apprise and aiosmtpd: theirs to mend
 

@@ -1,7 +1,7 @@
 import time
 
 from services.alerting.store.expiry import Expiry
-from tests.services.alerting.records import ROOM, Database, episode_record, ruled
+from tests.services.alerting.sample_records import ROOM, Database, episode_record, ruled
 
 TABLES = ("alerts", "alert_transitions", "deliveries")
 

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from services.alerting.kafka.records import STATES
+from services.alerting.records.records import STATES
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_after, read_newest_first
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.tables import episodes
 from tests.examples import examples
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     ROOM,
     TOPICS,

@@ -12,7 +12,7 @@ from services.alerting.store.dialect import migrate
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.alerting.store.tables import match_blocks as blocks
-from tests.services.alerting.records import ROOM, Database, match_record
+from tests.services.alerting.sample_records import ROOM, Database, match_record
 
 HOUR_S = 3600.0
 SENSORS = [("imb", "baksan"), ("imb", "imb"), ("baksan", "kamiokande")]

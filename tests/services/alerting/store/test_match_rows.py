@@ -6,7 +6,7 @@ from services.alerting.store.expiry import delete_old
 from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_after, read_newest_first
 from services.alerting.store.tables import matches
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     TOPICS,
     Database,

@@ -19,7 +19,7 @@ from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.alerting.store.query_rows import read_queries, read_status
 from services.alerting.store.tables import matches, metadata
 from tests.services.alerting.databases import ON_POSTGRESQL, ON_SQLITE, Databases, migrated
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     Database,
     change_record,
     dead_letter_record,

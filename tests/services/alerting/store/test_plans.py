@@ -14,7 +14,7 @@ from services.alerting.store.episode_rows import EpisodeFilter
 from services.alerting.store.live_rows import RowFilters
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.query_rows import unknown_queries
-from tests.services.alerting.records import Database, dead_letter_record, episode_record, match_record, ruled
+from tests.services.alerting.sample_records import Database, dead_letter_record, episode_record, match_record, ruled
 
 LARGE = ("matches", "episodes", "episode_revisions", "alerts", "alert_transitions", "deliveries", "dead_letters")
 TEMPORARY = "USE TEMP B-TREE FOR ORDER BY"

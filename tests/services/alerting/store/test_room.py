@@ -7,7 +7,7 @@ import pytest
 
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.expiry import RECORDS, Expiry, Room
-from tests.services.alerting.records import (
+from tests.services.alerting.sample_records import (
     ROOM,
     Database,
     Record,

@@ -8,7 +8,7 @@ import pytest
 
 from services.alerting.store.expiry import Expiry, Room
 from services.alerting.store.match_rows import MatchFilter, match_body, read_after, read_match, read_newest_first
-from tests.services.alerting.records import ROOM, Database, Record, match_record
+from tests.services.alerting.sample_records import ROOM, Database, Record, match_record
 
 
 def live(database: Database) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 
 from services.common.access.access_keys import KEYS, new_key
 from services.common.access.keys_topic import changes_in
-from tests.services.alerting.records import record
+from tests.services.alerting.sample_records import record
 
 KEY, _ = new_key({"name": "gate", "scopes": ["ingest"], "requests_per_s": 10.0}, "a test", 1)
 WRITTEN = record(KEYS, msgspec.json.encode(KEY), KEY.id.encode())

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from services.ingest.stamping.verdicts import Reason
+from services.ingest.verdicts import Reason
 from tests.services.ingest.building import NOW_US, Ingest
 
 TAKEN = ("accepted", None)

@@ -14,10 +14,10 @@ import uvicorn
 from starlette.requests import Request
 
 from services.common.http.problem import Problem
-from services.ingest.http import parsing
-from services.ingest.http.parsing import Form
 from services.ingest.http.request_limits import IngestHttpProtocol, OneWriteTransport, inflate, items_of, read_body
 from services.ingest.settings import IngestSettings
+from services.ingest.stamping import parsing
+from services.ingest.stamping.parsing import Form
 from tests.services.http_connection import Connection
 from tests.services.ingest.building import Ingest
 

@@ -12,13 +12,13 @@ from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.future import Future
 from prometheus_client import CollectorRegistry
 
+from coincide.fusion.records.kafka_records import InputRecord
+from coincide.fusion.rows.decoding import heartbeat_us
 from services.common.topic_names import TopicNames
-from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.producer import Completions
 from services.ingest.kafka.publisher import NOT_CONNECTED, KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
-from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.rows.decoding import heartbeat_us
 from tests.services.ingest.building import NOW_US
 
 pytestmark = pytest.mark.anyio

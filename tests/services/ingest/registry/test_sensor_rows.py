@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
+from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.common.access.audit import AuditTrail
-from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.ingest.app import create_app
+from services.ingest.http import sensors_api
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry import sensors_api
 from services.ingest.registry.health_topic import MOST_AREAS, HealthView
 from services.ingest.registry.seed import Difference
 from services.ingest.registry.sensors import Particulars, Place, Sensor

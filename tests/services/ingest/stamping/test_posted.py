@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from coincide.arrays.instants import YEAR_1980_US
 from services.ingest.stamping.posted import instant_us
-from services.ingest.stamping.verdicts import Refused
+from services.ingest.verdicts import Refused
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Histogram
-from services.common.content_ids import content_id
+from coincide.wire.content_ids import content_id
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.posted import attributes_json
 from services.ingest.stamping.stamp import default_id

@@ -1,0 +1,243 @@
+"""Control: which queries are in force, in which version and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Raw, Struct, json
+
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
+from coincide.errors import QueryError
+from coincide.fusion.control.known_streams import KnownStreams
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.records.kafka_records import InputRecord, Refusal, as_record
+from coincide.fusion.records.status import QueryWork, Suspension
+from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
+from coincide.queries.reading_fields import limits_to_json
+from coincide.sliding.value_limits import ValueLimits
+from coincide.wire.fields import UNREADABLE, Microseconds, Name
+
+REMEMBERED_REMOVALS = 10_000
+EVERYWHERE = ""  # no area has this name
+
+
+class SecondCount(Struct, array_like=True, frozen=True):
+    """How many matches there were in an area within a second of received time, by the clock of its partition."""
+
+    listened_s: int
+    heard_s: int
+    matches: int
+
+
+@dataclass
+class QueryInForce:
+    """A query in the version that is in force."""
+
+    query: AnyQuery
+    version: int
+    paused: bool
+    activation_seq: int  # detections count from it on; a change of thresholds or a pause keeps it, unless suspended
+    matches: int = 0  # of all versions
+    episodes: int = 0  # records of episodes, of all versions
+    suspensions: dict[str, Suspension] = field(default_factory=dict)  # by area; only a newer version lifts them
+    match_counts: dict[str, SecondCount] = field(default_factory=dict)  # by area, of the latest second with matches
+    earlier_limits: dict[int, dict[str, float]] = field(default_factory=dict)  # by the detection that ended them
+    work: QueryWork = field(default_factory=QueryWork)  # of this process, not saved
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it is suspended everywhere."""
+        return EVERYWHERE in self.suspensions
+
+
+@dataclass
+class ActiveQuery(QueryInForce):
+    """A join in force."""
+
+    query: Query
+
+
+@dataclass
+class ActiveReadings(QueryInForce):
+    """A query over readings in force; it gives no matches."""
+
+    query: ReadingsQuery
+
+
+@dataclass
+class ActiveSpells(QueryInForce):
+    """A query for spells in force; it gives no matches."""
+
+    query: SpellQuery
+
+    def judged(self, values: FloatArray, seqs: Int64Array) -> tuple[BoolArray, BoolArray]:
+        """Whether a spell begins, and whether it lasts, with each value, shape (n,).
+
+        That is by the limits that were in force when its detection came.
+        """
+        ended = sorted(self.earlier_limits)
+        version = np.searchsorted(ended, seqs, side="right")
+        limits = [*(ValueLimits(**self.earlier_limits[seq]) for seq in ended), self.query.rule.run.limits]
+        begins, lasts = np.ones(len(values), np.bool_), np.ones(len(values), np.bool_)
+        for each in np.unique(version).tolist():
+            if (limit := limits[each]) is not None:
+                at = version == each
+                begins[at], lasts[at] = limit.hold(values[at]), limit.last(values[at])
+        return begins, lasts
+
+    def forget_limits(self, first_seq: int | None) -> None:
+        """Forget limits that ended before the first detection that is kept, or all if there is none."""
+        kept = {seq: limits for seq, limits in self.earlier_limits.items() if first_seq is not None and seq > first_seq}
+        self.earlier_limits = kept
+
+    def go_on_from(self, known: ActiveSpells, next_seq: int) -> None:
+        """Judge detections from `next_seq` on by the limits of this version, and those before as they were."""
+        before, now = known.query.rule.run.limits, self.query.rule.run.limits
+        self.earlier_limits = dict(known.earlier_limits)
+        if before is not None and before != now:
+            self.earlier_limits[next_seq] = limits_to_json(before)
+
+
+def in_force(query: AnyQuery, *fields: Any) -> ActiveQuery | ActiveReadings | ActiveSpells:
+    """Return a query of any kind as it is in force, with the other fields of `QueryInForce`."""
+    if isinstance(query, SpellQuery):
+        return ActiveSpells(query, *fields)
+    return ActiveReadings(query, *fields) if isinstance(query, ReadingsQuery) else ActiveQuery(query, *fields)
+
+
+class QueryRecord(Struct, kw_only=True):
+    """One record of the queries topic: a new version of a query, or its removal."""
+
+    v: Literal[1]
+    id: Name
+    version: Annotated[int, Meta(ge=1, le=2**53)]
+    changed_at_us: Microseconds | None = None
+    paused: bool = False
+    removed: bool = False
+    query: Raw = Raw()
+
+
+class ControlError(ValueError):
+    """A control record that cannot be applied; the version in force stays."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass
+class Control:
+    """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay."""
+
+    streams: KnownStreams
+    limits: Limits
+    active: dict[str, ActiveQuery] = field(default_factory=dict)  # joins
+    sliding: dict[str, ActiveReadings] = field(default_factory=dict)  # queries over readings; no id is in two of these
+    spells: dict[str, ActiveSpells] = field(default_factory=dict)  # queries for spells
+    removed: dict[str, int] = field(default_factory=dict)
+    offset: int | None = None
+
+    def apply(self, record: InputRecord, next_seq: int) -> Refusal | None:
+        """Apply one record unless a newer version is known; what is unusable gives a letter."""
+        self.reached(record.offset)
+        if record.value is None:
+            return None  # compaction's own marker; the removal itself came before it
+        try:
+            self._apply(_decode(record, self.limits), next_seq)
+        except ControlError as error:
+            return Refusal(reason=error.reason, detail=str(error), record=as_record(record.value))
+        return None
+
+    def reached(self, offset: int) -> None:
+        """Note how far the topic has been applied."""
+        self.offset = offset if self.offset is None else max(self.offset, offset)
+
+    def _apply(self, change: QueryRecord, next_seq: int) -> None:
+        known = self.active.get(change.id) or self.sliding.get(change.id) or self.spells.get(change.id)
+        if change.version <= (known.version if known else self.removed.get(change.id, 0)):
+            return
+        if not change.removed:
+            self._put(change, known, next_seq)
+            return
+        self._drop(change.id)
+        self.removed[change.id] = change.version
+        while len(self.removed) > REMEMBERED_REMOVALS:
+            del self.removed[next(iter(self.removed))]
+
+    def in_force(self) -> list[ActiveQuery | ActiveReadings | ActiveSpells]:
+        """Return the queries of all kinds."""
+        return [*self.active.values(), *self.sliding.values(), *self.spells.values()]
+
+    def put_in_force(self, active: ActiveQuery | ActiveReadings | ActiveSpells) -> None:
+        """Let a query be in force, whichever kind of its id was."""
+        self._drop(active.query.id, but=self._those_like(active))
+        self._those_like(active)[active.query.id] = active
+
+    def _those_like(self, active: QueryInForce) -> dict[str, Any]:
+        if isinstance(active, ActiveQuery):
+            return self.active
+        return self.sliding if isinstance(active, ActiveReadings) else self.spells
+
+    def _drop(self, id_: str, but: object = None) -> None:
+        """Let no query of this id be in force, but one among those."""
+        for those in (self.active, self.sliding, self.spells):
+            if those is not but:
+                those.pop(id_, None)
+
+    def _put(self, change: QueryRecord, known: QueryInForce | None, next_seq: int) -> None:
+        query = _query(change)
+        for stream in query.streams:
+            if self.streams.get(stream) is None:
+                raise ControlError("unknown_stream", f"query {query.id!r} names the undeclared stream {stream!r}")
+        if known is None and len(self.in_force()) >= self.limits.max_queries:
+            raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")
+        self.removed.pop(change.id, None)
+        active = in_force(query, change.version, change.paused, next_seq)
+        if known is not None:
+            active.matches, active.episodes, active.work = known.matches, known.episodes, known.work
+            if keeps_activation(known.query, query) and not known.suspensions:  # else the burst would break them again
+                active.activation_seq = known.activation_seq
+            if isinstance(active, ActiveSpells):
+                _follow(active, known, next_seq)
+        self.put_in_force(active)
+
+
+def _follow(active: ActiveSpells, known: QueryInForce, next_seq: int) -> None:
+    """Let spells go on with other limits; a pause ends them."""
+    if known.paused or active.paused:
+        active.activation_seq = next_seq
+    elif isinstance(known, ActiveSpells) and active.activation_seq == known.activation_seq:
+        active.go_on_from(known, next_seq)
+
+
+def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
+    value = record.value or b""
+    if len(value) > limits.max_frame_bytes:
+        raise ControlError("unusable_query", f"the record has {len(value)} bytes: at most {limits.max_frame_bytes}")
+    try:
+        value.decode()
+        change = _decoder.decode(value)
+    except UNREADABLE as error:
+        raise ControlError("unusable_query", f"no query record: {error}") from None
+    if record.key is not None and record.key != change.id.encode():
+        raise ControlError("unusable_query", f"the key is {record.key[:200]!r}: it must be the id {change.id!r}")
+    return change
+
+
+def _query(change: QueryRecord) -> AnyQuery:
+    if not bytes(change.query):
+        raise ControlError("unusable_query", "query is missing, and removed is not true")
+    try:
+        fields: Any = json.decode(change.query)
+        query = query_from_json(fields)
+    except (QueryError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ControlError("unusable_query", str(error)) from None
+    if query.id != change.id:
+        raise ControlError("unusable_query", f"query.id is {query.id!r}: it must be {change.id!r}")
+    return query
+
+
+_decoder = json.Decoder(QueryRecord)

@@ -1,0 +1,206 @@
+"""From records of the detections topic to accepted rows; the rest goes to the dead letters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from msgspec import Raw, json
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.fusion.core.shard import ShardState
+from coincide.fusion.health.health_table import NOBODY
+from coincide.fusion.records.kafka_records import InputRecord, Refusal
+from coincide.fusion.rows.areas import Silence
+from coincide.fusion.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
+from coincide.fusion.rows.decoding import decode_frame, heartbeat_us, malformed_frame
+from coincide.fusion.rows.elements import refused_row
+from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
+from coincide.fusion.rows.on_time import OnTime
+from coincide.wire.fields import FrameError
+
+NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
+
+
+@dataclass
+class RowAdmission:
+    """One batch of detections on its way into the state.
+
+    Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against its
+    area's watermark at that row, then the ids remembered.
+    """
+
+    state: ShardState
+    letters: list[tuple[int, int, Refusal]] = field(default_factory=list)
+    silence: Silence = field(init=False)
+    on_time: OnTime = field(init=False)  # of what is declared, and as it was before the batch
+    _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
+
+    def __post_init__(self) -> None:
+        self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
+        self.on_time = OnTime.now(self.state.areas, self.state.streams)
+
+    def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:
+        """Return what was accepted of records in (partition, offset) order; it is in the table already."""
+        batch = self._decode(records)
+        taken = self._accept(batch, records)
+        self.silence.settle()
+        return taken
+
+    def letters_in_order(self) -> list[Refusal]:
+        """Return the letters in the order of their frames and rows."""
+        return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
+
+    def _decode(self, records: Sequence[InputRecord]) -> BatchRows:
+        builder = BatchRowsBuilder()
+        for position, record in enumerate(records):
+            try:
+                self._take(builder, position, record)
+            except FrameError as error:
+                self.state.totals.frames += 1
+                self.state.totals.malformed += 1
+                self.letters.append((position, NO_ROW, malformed_frame(record, error)))
+        return builder.build()
+
+    def _take(self, builder: BatchRowsBuilder, position: int, record: InputRecord) -> None:
+        """Take a heartbeat or a frame."""
+        state, totals = self.state, self.state.totals
+        beat_us = heartbeat_us(record)
+        if beat_us is not None:
+            totals.heartbeats += 1
+            self.silence.heartbeat(record.partition, beat_us)
+            return
+        frame = decode_frame(record, state.limits, state.stamps)
+        totals.frames += 1
+        totals.detections += len(frame) + len(frame.refused)
+        totals.malformed += len(frame.refused)
+        self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
+        area = state.areas.area(frame.area, state.next_seq)
+        builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
+        self._clock_s[position] = state.areas.clocks[record.partition].seconds
+
+    def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedBatch:
+        usable = self._refuse_faulty(batch)
+        on_time, watermark_us = self._refuse_late(batch, usable)
+        offset = np.array([record.offset for record in records], np.int64)
+        new, accepted = self._accept_new(batch, on_time, watermark_us, offset)
+        self._note_health(batch, usable, on_time)
+        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
+        frame = batch.frame[on_time[accepted]]
+        clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
+        return AcceptedBatch(new, backgrounds, new.offset, frame, clock_s[frame])
+
+    def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
+        refused = faults(batch)
+        for row, (reason, detail) in refused.items():
+            self._refuse(batch, row, reason, detail)
+        self.state.totals.malformed += len(refused)
+        usable = np.ones(len(batch), np.bool_)
+        usable[list(refused)] = False
+        return np.flatnonzero(usable)
+
+    def _refuse_late(self, batch: BatchRows, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
+        """Return the rows that are on time, and the watermark at each of them.
+
+        Heartbeats of the batch move a watermark by a sum, rows raise it to a maximum. Without what it was moved by it
+        is a running maximum of rows without what it had been moved by before them.
+        """
+        latest_us, moved_us = batch.latest_us[rows], batch.moved_us[rows]
+        watermark = self.state.areas.watermark
+        received_at_us = batch.received_at_us[rows] - moved_us
+        watermark_us = watermark.advance(batch.area[rows], latest_us - moved_us, received_at_us) + moved_us
+        how_late_us = self.on_time.late_by_us(watermark_us, latest_us, batch.area[rows], batch.stream[rows])
+        late = how_late_us > 0
+        for row, by_us in zip(rows[late].tolist(), how_late_us[late].tolist(), strict=True):
+            self._refuse(batch, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
+        self.state.totals.late += int(late.sum())
+        return rows[~late], watermark_us[~late]
+
+    def _note_health(self, batch: BatchRows, usable: PositionArray, on_time: PositionArray) -> None:
+        """Count the rows of each sensor and stream, late ones among them; all rows of a stamp came at one time."""
+        state, stamps, size = self.state, batch.stamps, len(batch.stamps.area)
+        came = np.bincount(batch.stamp[usable], minlength=size)
+        late = came - np.bincount(batch.stamp[on_time], minlength=size)
+        received_at_us = np.zeros(size, np.int64)
+        received_at_us[batch.stamp] = batch.received_at_us
+        used = np.flatnonzero(came)
+
+        def name_of(nth: int) -> tuple[str, str, str]:
+            stamp = stamps.stamp(int(used[nth]))
+            return state.areas.area_of(int(stamps.area[used[nth]])).name, stamp.sensor, stamp.stream
+
+        row = state.health.rows(stamps.sensor[used], stamps.stream[used], name_of)
+        used, row = used[row != NOBODY], row[row != NOBODY]
+        state.health.count(row, came[used], late[used], received_at_us[used])
+
+    def _accept_new(
+        self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array, offset: Int64Array
+    ) -> tuple[EventColumns, PositionArray]:
+        """Return the rows whose id is new, and which of `rows` they are; `offset` is that of each frame."""
+        state, stamp = self.state, batch.stamp[rows]
+        batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), state.areas)
+        sensor = batch.stamps.sensor[stamp]
+        stands_until_us = self.on_time.stands_until_us(batch.latest_us[rows], batch.area[rows], batch.stream[rows])
+        arrivals = ArrivedRows(_taken(batch.ids, rows), sensor, watermark_us, stands_until_us)
+        first = first_arrivals(arrivals, state.areas, state.table, self.on_time, state.next_seq)
+        columns = rows[first.accepted], sensor[first.accepted], first.is_remembered
+        new = self._columns(batch, *columns, offset)
+        state.table.append(new)
+        state.next_seq += len(new)
+        state.totals.accepted += len(new)
+        if len(first.repeated):
+            self._count_repeated(batch, rows[first.repeated], first.first_seq)
+        return new, first.accepted
+
+    def _columns(
+        self, batch: BatchRows, rows: PositionArray, sensor: CodeArray, is_remembered: BoolArray, offset: Int64Array
+    ) -> EventColumns:
+        return EventColumns(
+            ids=_taken(batch.ids, rows),
+            attributes=_taken(batch.attributes, rows),
+            seq=self.state.next_seq + np.arange(len(rows)),
+            detected_at_us=batch.detected_at_us[rows],
+            latest_us=batch.latest_us[rows],
+            received_at_us=batch.received_at_us[rows],
+            offset=offset[batch.frame[rows]],
+            area=batch.area[rows],
+            sensor=sensor,
+            template=batch.template[rows],
+            stream=batch.stream[rows],
+            slot=np.zeros(len(rows), np.int32),
+            remembered=is_remembered,
+        )
+
+    def _count_repeated(self, batch: BatchRows, rows: PositionArray, first_seq: Int64Array) -> None:
+        """Count rows that repeat those with the given numbers, and refuse those that say something else."""
+        known, first = self.state.table.columns, self.state.table.positions(first_seq)
+        differs = (
+            (known.detected_at_us[first] != batch.detected_at_us[rows])
+            | (known.template[first] != batch.template[rows])
+            | (known.stream[first] != batch.stream[rows])
+        )
+        pairs = zip(first.tolist(), rows.tolist(), strict=True)
+        differs |= np.array([known.attributes[at] != batch.attributes[row] for at, row in pairs], np.bool_)
+        for row in rows[differs].tolist():
+            self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
+        self.state.totals.conflicts += int(differs.sum())
+        self.state.totals.duplicates += int((~differs).sum())
+
+    def _refuse(self, batch: BatchRows, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
+        shown = (
+            Raw(json.encode(batch.ids[row])),
+            Raw(b"%d" % batch.detected_at_us[row]),
+            Raw(batch.attributes[row]),
+        )
+        area, stamp = self.state.areas.area_of(batch.area[row]).name, batch.stamps.stamp(int(batch.stamp[row]))
+        letter = refused_row(reason, detail, area, int(batch.received_at_us[row]), stamp, shown, late_by_us)
+        self.letters.append((int(batch.frame[row]), row, letter))
+
+
+T = TypeVar("T")
+
+
+def _taken(column: list[T], rows: PositionArray) -> list[T]:
+    """Return some rows of a list, which rise; all of them are not copied."""
+    return column if len(rows) == len(column) else [column[row] for row in rows.tolist()]

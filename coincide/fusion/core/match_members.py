@@ -1,0 +1,76 @@
+"""Members of matches as their records show them: names, templates and times looked up by columns, not by member."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import compress, repeat
+
+import numpy as np
+from msgspec import Raw
+
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
+from coincide.fusion.records.match_records import RecordMember
+from coincide.fusion.rows.areas import Areas
+from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.joins.tuples.set_order import ABSENT
+from coincide.queries import Query
+
+Members = tuple[RecordMember, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchMembers:
+    """Makes the members of one query's matches from the rows of the table."""
+
+    query: Query
+    rows: EventColumns
+    areas: Areas
+    templates: VerifiedTemplates
+
+    def members(self, positions: PositionArray) -> list[Members]:
+        """Return the members of each tuple, (n, roles), in the order of the roles; those that are `ABSENT` left out."""
+        is_present = positions != ABSENT
+        of_roles = [
+            self._of_role(role, stream, at)
+            for (role, stream), at in zip(self.query.roles, np.where(is_present, positions, 0).T, strict=True)
+        ]
+        every = zip(*of_roles, strict=True)
+        if is_present.all():
+            return list(every)
+        return [tuple(compress(each, present)) for each, present in zip(every, is_present.tolist(), strict=True)]
+
+    def spans_us(self, positions: PositionArray) -> tuple[list[int], list[int]]:
+        """Return the earliest possible instant of any member of each tuple, and the latest."""
+        is_present = positions != ABSENT
+        earliest_us = np.where(is_present, self._earliest_us(positions), np.iinfo(np.int64).max)
+        latest_us = np.where(is_present, self.rows.latest_us[positions], np.iinfo(np.int64).min)
+        return earliest_us.min(axis=1).tolist(), latest_us.max(axis=1).tolist()
+
+    def _of_role(self, role: str, stream: str, at: PositionArray) -> Iterable[RecordMember]:
+        rows, each = self.rows, at.tolist()
+        sensors = _by_code(rows.sensor[at], lambda code: self.areas.sensor_of(code).name)
+        templates = _by_code(rows.template[at], lambda code: self.templates.histogram(code).id)
+        return map(
+            RecordMember,
+            repeat(role),
+            sensors,
+            [rows.ids[row] for row in each],
+            repeat(stream),
+            rows.detected_at_us[at].tolist(),
+            self._earliest_us(at).tolist(),
+            rows.latest_us[at].tolist(),
+            templates,
+            [Raw(rows.attributes[row]) for row in each],
+        )
+
+    def _earliest_us(self, at: PositionArray) -> Int64Array:
+        earliest_us: Int64Array = self.rows.detected_at_us[at] + self.templates.earliest_us[self.rows.template[at]]
+        return earliest_us
+
+
+def _by_code(codes: CodeArray, name_of: Callable[[int], str]) -> list[str]:
+    """Return the name of each code, each looked up once."""
+    of_row = codes.tolist()
+    names = {code: name_of(code) for code in set(of_row)}
+    return [names[code] for code in of_row]

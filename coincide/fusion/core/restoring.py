@@ -1,0 +1,186 @@
+"""A shard's state to its header, and back from the header and the live journal slots."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from msgspec import json
+from msgspec.structs import astuple
+
+from coincide import Stream
+from coincide.fusion.control.control import QueryInForce, in_force
+from coincide.fusion.control.known_streams import KnownStream, KnownStreams
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.shard import ShardState
+from coincide.fusion.episodes.episode_slots import EpisodeSlot
+from coincide.fusion.readings.source import Choose
+from coincide.fusion.rows.areas import Silence
+from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.saving.area_slots import AreaSlot
+from coincide.fusion.saving.journal import Slot
+from coincide.fusion.saving.state_format import (
+    FORMAT,
+    Header,
+    SavedQuery,
+    SavedStream,
+    StateError,
+    UnfitStateError,
+    number_of,
+)
+from coincide.fusion.spells.spell_slots import SpellSlot
+from coincide.queries import query_from_json
+
+
+def header_of(state: ShardState) -> Header:
+    """Return the header of the state."""
+    return Header(
+        format=FORMAT,
+        shard=state.shard,
+        next_seq=state.next_seq,
+        next_slot=state.next_slot,
+        first_seq=state.first_seq,
+        swept_rows=state.swept_rows,
+        swept_areas=state.swept_areas,
+        streams=[_saved_stream(known) for known in state.streams.all()],
+        buffered=state.buffered,
+        live_slots=sorted(state.live_slots),
+        next_episode_slot=state.episodes.slots.next,
+        episode_slots=sorted(state.episodes.slots.live),
+        totals=state.totals,
+        control_offset=state.control.offset,
+        queries=[_saved_query(active) for active in state.control.in_force()],
+        removed=state.control.removed,
+        next_area_slot=state.area_slots.next,
+        area_slots=sorted(state.area_slots.live),
+        next_spell_slot=state.spells.slots.next,
+        spell_slots=sorted(state.spells.slots.live),
+        quiet_us=state.limits.quiet_us,
+        clocks=state.areas.clocks,
+    )
+
+
+def _saved_query(active: QueryInForce) -> SavedQuery:
+    _, *names = SavedQuery.__struct_fields__
+    return SavedQuery(json.encode(active.query.to_json()), *(getattr(active, name) for name in names))
+
+
+def restored_state(
+    streams: Mapping[str, Stream], limits: Limits, header: Header, slots: Iterable[bytes], choose: Choose
+) -> ShardState:
+    """Return the state that was saved; its later answers are the same.
+
+    Rows that were dropped since their slot was written come back with it. They change nothing: they can match nothing
+    that is not late, and the next sweep drops them again. A StateError says that a live slot is missing or cannot be
+    read, or that the file of streams declares one otherwise that no record has declared.
+    """
+    state = ShardState.of(_known_streams(header.streams, streams), limits, header.shard, choose)
+    state.next_seq, state.next_slot, state.first_seq = header.next_seq, header.next_slot, header.first_seq
+    state.swept_rows, state.swept_areas = header.swept_rows, header.swept_areas
+    state.totals = header.totals
+    state.buffered = header.buffered + [0] * (len(state.streams) - len(header.buffered))
+    state.control.offset, state.control.removed = header.control_offset, header.removed
+    for saved in header.queries:
+        query, *fields = astuple(saved)
+        state.control.put_in_force(in_force(query_from_json(json.decode(query)), *fields))
+    contents = {number_of(slot): slot for slot in slots}
+    _restore_areas(state, header, contents)
+    _restore_rows(state, _needed(contents, header.live_slots))
+    state.episodes.slots.next = header.next_episode_slot
+    episodes = [EpisodeSlot.decode(slot) for slot in _needed(contents, header.episode_slots)]
+    state.episodes.restore(state.control.active.values(), episodes)
+    state.spells.slots.next = header.next_spell_slot
+    spells = [SpellSlot.decode(slot) for slot in _needed(contents, header.spell_slots)]
+    state.spells.restore(state.control.spells.values(), spells, state.table.columns)
+    return state
+
+
+def _saved_stream(known: KnownStream) -> SavedStream:
+    stream = known.declared
+    of_time = float(stream.max_delay_s), float(stream.longest_template_s)  # as it is read again
+    return SavedStream(stream.name, *of_time, known.version, float(known.longest_kept_s), known.is_removed)
+
+
+def _known_streams(saved: Iterable[SavedStream], declared: Mapping[str, Stream]) -> KnownStreams:
+    """Return the streams that were saved, and new ones of the file; StateError if the file has changed others."""
+    streams = KnownStreams({})
+    for each in saved:
+        stream = Stream(each.name, each.max_delay_s, each.longest_template_s)
+        if each.version == 0:
+            _refuse_other_declaration(stream, declared.get(each.name))
+        streams.put(KnownStream(stream, each.version, each.longest_kept_s, each.is_removed))
+    for name, stream in declared.items():
+        if streams.known(name) is None:
+            streams.put(KnownStream(stream, longest_kept_s=stream.longest_template_s))
+    return streams
+
+
+def _refuse_other_declaration(was: Stream, now: Stream | None) -> None:
+    fields = "max_delay_s", "longest_template_s"
+    if now is None or any(getattr(was, name) != getattr(now, name) for name in fields):
+        said = " and ".join(f"{name} {getattr(was, name):g}" for name in fields)
+        raise UnfitStateError(
+            f"the state was made with stream {was.name!r} declared with {said}, which the file of streams does not say "
+            f"any more (PUT or DELETE /v1/streams/{was.name} changes it without a rebuild)"
+        )
+
+
+def _restore_areas(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
+    state.area_slots.next = header.next_area_slot
+    state.area_slots.restore(AreaSlot.decode(slot) for slot in _needed(slots, header.area_slots))
+    state.areas.clocks |= header.clocks
+    Silence(state.areas, header.quiet_us).settle()
+
+
+def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
+    missing = set(numbers) - slots.keys()
+    if missing:
+        raise StateError(f"{len(missing)} live journal slots are missing, the first is {min(missing, key=abs)}")
+    return [slots[number] for number in sorted(numbers, key=abs)]
+
+
+def _restore_rows(state: ShardState, contents: Iterable[bytes]) -> None:
+    slots = [(Slot.decode(content), len(content)) for content in contents]
+    state.live_slots = {slot.number: size / len(slot.ids) for slot, size in slots}
+    rows = EventColumns.joined([_rows_of(state, slot) for slot, _ in slots])
+    _remember_ids(state, rows)
+    state.table.append(rows)
+    state.finder.rebuild(rows, state.control.active.values())
+    state.sliding.rebuild(state.table.columns, state.control.sliding.values())
+
+
+def _remember_ids(state: ShardState, rows: EventColumns) -> None:
+    """Let the sensors remember the ids of all rows; of those that share one the last."""
+    for position in range(len(rows)):
+        remembered, seq = state.areas.sensor_of(rows.sensor[position]).remembered, int(rows.seq[position])
+        first = remembered.get(rows.ids[position])
+        if first is not None:
+            rows.remembered[np.searchsorted(rows.seq, first)] = False
+        remembered[rows.ids[position]] = seq
+
+
+def _rows_of(state: ShardState, slot: Slot) -> EventColumns:
+    """Return the rows of a slot whose area and stream are still known."""
+    areas = [state.areas.get(name) for name in slot.areas]
+    since = np.array([area.since if area else state.next_seq for area in areas], np.int64)
+    streams = np.array([state.streams.codes.get(name, -1) for name in slot.streams], np.int32)
+    area_of_sensor = np.array([at for at, _ in slot.sensors], np.intp)
+    sensor, template, stream = (np.frombuffer(codes, "<u2") for codes in (slot.sensor, slot.template, slot.stream))
+    seq, area = np.frombuffer(slot.seq, "<i8").astype(np.int64), area_of_sensor[sensor]
+    keep = (seq >= np.maximum(since[area], state.first_seq)) & (streams[stream] >= 0)
+    templates = np.array([state.templates.add(histogram) for histogram in slot.histograms()], np.int32)[template]
+    detected_at_us = np.frombuffer(slot.detected_at_us, "<i8").astype(np.int64)
+    sensors = [state.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]
+    return EventColumns(
+        ids=slot.ids,
+        attributes=slot.attributes,
+        seq=seq,
+        detected_at_us=detected_at_us,
+        latest_us=detected_at_us + state.templates.latest_us[templates],
+        received_at_us=np.frombuffer(slot.received_at_us, "<i8").astype(np.int64),
+        offset=np.frombuffer(slot.offset, "<i8").astype(np.int64),
+        area=np.array([known.code if known else -1 for known in areas], np.int32)[area],
+        sensor=np.array(sensors, np.int32)[sensor],
+        template=templates,
+        stream=streams[stream],
+        slot=np.full(len(seq), slot.number, np.int32),
+        remembered=np.ones(len(seq), np.bool_),
+    ).where(keep)

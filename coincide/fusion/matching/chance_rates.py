@@ -1,0 +1,185 @@
+"""Chance rates of matches: how often chance alone gives one of the same query, area and templates that is as good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from coincide import ConstraintGraph
+from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
+from coincide.fusion.matching.advisory_work import AdvisoryBudget, first_of_each
+from coincide.fusion.matching.match_verdicts import alike_tuples
+from coincide.fusion.records.match_records import (
+    HAS_EQUAL,
+    IS_FILTERED,
+    NOT_WATCHED_YET,
+    TOO_MUCH_WORK,
+    UnknownReason,
+)
+from coincide.fusion.rows.batch_rows import AcceptedBatch
+from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.fusion.rows.rates import Background
+from coincide.joins.search.work import blocks
+from coincide.joins.tuples.set_order import ABSENT
+from coincide.queries import Query
+from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
+
+LEVELS = 100  # probabilities are rounded down to a whole percent, so that few volumes are ever worked out
+AS_PROBABLE = 1e-12  # probabilities closer than this are equal
+CERTAIN = 1.0
+MOST_KNOWN = 65_536
+VOLUMES_AT_ONCE = 256
+SIGNIFICANT_DIGITS = 6
+DIGITS_OF_ERROR = 2
+
+Volume = tuple[float, float]
+"""In seconds to the power of one less than the members, and its standard error."""
+
+
+def levels(probability: FloatArray, threshold: float, is_certain: BoolArray) -> FloatArray:
+    """How probable the chance matches of each match are at least, (n,): a whole percent, or the query's threshold.
+
+    What is less probable than that is no match. Only where every possible time of every member lies in the windows it
+    is `CERTAIN`. The offsets for that follow from the ends of the templates alone, and so take no work; for almost
+    certain they take five times as much as for any other level.
+    """
+    whole = np.minimum(np.floor((probability + AS_PROBABLE) * LEVELS), LEVELS - 1) / LEVELS
+    return np.where(is_certain, CERTAIN, np.maximum(whole, threshold))
+
+
+def rival_rows(
+    query: Query, members: PositionArray, level: FloatArray, rows: EventColumns, templates: VerifiedTemplates
+) -> Iterator[tuple[PositionArray, GraphRows]]:
+    """Part tuples by their constraint graph: which they are, and what their chance matches must reach."""
+    for alike in alike_tuples(query, members, rows, templates):
+        at_least = level[alike.at]
+        own = np.array([[edge.threshold or 0.0] for edge in alike.graph.edges])
+        joint = None if query.joint_threshold is None else _reached(at_least)
+        columns, index = alike.columns, np.asarray(alike.columns.template_index, np.int64)
+        yield alike.at, GraphRows(alike.graph, columns.templates, index, _reached(np.maximum(own, at_least)), joint)
+
+
+def _reached(level: FloatArray) -> FloatArray:
+    return np.where(level == CERTAIN, CERTAIN, np.maximum(level - AS_PROBABLE, level / 2))
+
+
+class RivalVolumes:
+    """Volumes of offsets by graph, templates and level; what is remembered changes no answer."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[ConstraintGraph, bool], dict[tuple[float, ...], Volume]] = {}
+
+    def volumes(self, rows: GraphRows, level: FloatArray) -> list[Volume]:
+        """Return the volume of each row."""
+        if sum(map(len, self._known.values())) > MOST_KNOWN:
+            self._known.clear()
+        known = self._known.setdefault((rows.graph, rows.joint is not None), {})
+        ids = [[template.id for template in side] for side in rows.templates]
+        named = zip(level.tolist(), *rows.index.tolist(), strict=True)
+        keys = [(at_least, *(side[nth] for side, nth in zip(ids, index, strict=True))) for at_least, *index in named]
+        new = {key: nth for nth, key in enumerate(keys) if key not in known}
+        if new:
+            volumes = offset_volumes(rows.take(np.array([*new.values()], np.int64)))
+            known.update(zip(new, zip(volumes.value.tolist(), volumes.error.tolist(), strict=True), strict=True))
+        return [known[key] for key in keys]
+
+
+@dataclass(frozen=True)
+class ChanceRates:
+    """One entry for each match: the rate, its standard error where one is told, and why there is no rate."""
+
+    rate_hz: list[float | None]
+    error_hz: list[float | UnsetType]
+    unknown: list[UnknownReason | None]
+
+    @classmethod
+    def unknown_for(cls, reason: UnknownReason, count: int) -> ChanceRates:
+        """Return no rates, so many times."""
+        return cls([None] * count, [UNSET] * count, [reason] * count)
+
+
+@dataclass(frozen=True)
+class ChanceJudge:
+    """Tells the chance rates of the matches that one query found in a batch."""
+
+    query: Query
+    streams: tuple[int, ...]
+    rows: EventColumns
+    templates: VerifiedTemplates
+    accepted: AcceptedBatch
+    rivals: RivalVolumes
+    budget: AdvisoryBudget
+    check: Callable[[], None]  # called between blocks of at most about a second; what it raises ends the judgement
+
+    def rates(self, members: PositionArray, probability: FloatArray, is_certain: BoolArray) -> ChanceRates:
+        """Rate of chance matches in the area of each match, (n, roles), in the order of the newest members."""
+        if self.query.equal is not None or self.query.is_filtered:
+            return ChanceRates.unknown_for(IS_FILTERED if self.query.equal is None else HAS_EQUAL, len(members))
+        told = ChanceRates.unknown_for(NOT_WATCHED_YET, len(members))
+        watched = self._rate_products(members)
+        at = np.array([*watched], np.int64)
+        level = levels(probability, self._least_threshold(), is_certain)[at]
+        for (nth, product), (volume, error) in zip(watched.items(), self._volumes(members[at], level), strict=True):
+            is_unknown = isnan(volume) or isnan(product)
+            told.unknown[nth] = TOO_MUCH_WORK if is_unknown else None
+            if not is_unknown:
+                told.rate_hz[nth] = _rounded(product * volume, SIGNIFICANT_DIGITS)
+                if len(self.streams) > 2:
+                    told.error_hz[nth] = _rounded(product * error, DIGITS_OF_ERROR)
+        return told
+
+    def _rate_products(self, members: PositionArray) -> dict[int, float]:
+        """Product of the members' rates where the area has been watched; NaN where that would take too much.
+
+        Members that can take their roles in several ways count once.
+        """
+        newest, present = members.max(axis=1), (members != ABSENT) @ (1 << np.arange(members.shape[1]))
+        places = zip(self.rows.area[newest].tolist(), self.rows.seq[newest].tolist(), strict=True)
+        known = [self.accepted.backgrounds.at(area, seq) for area, seq in places]
+        kinds = list(zip(known, present.tolist(), strict=True))
+        products = {
+            (background, roles): self._rate_product(background, roles)
+            for background, roles in set(kinds)
+            if background is not None
+        }
+        return {nth: products[kind] for nth, kind in enumerate(kinds) if kind in products}
+
+    def _rate_product(self, background: Background, present: int) -> float:
+        roles = [role for role in range(len(self.streams)) if present >> role & 1]
+        product = background.rate_product([self.streams[role] for role in roles], self.query.sensors)
+        return product / self.query.interchange.ways(roles)
+
+    def _least_threshold(self) -> float:
+        thresholds = [edge.threshold or 0.0 for edge in self.query.graph.edges]
+        return self.query.joint_threshold or min(thresholds)
+
+    def _volumes(self, members: PositionArray, level: FloatArray) -> list[Volume]:
+        """Return how much room chance matches have; NaN where that would take too much.
+
+        A detection and a frame pay for the same templates and level once, whether they are remembered or not.
+        """
+        if len(members) == 0:
+            return []
+        codes = np.where(members == ABSENT, ABSENT, self.rows.template[members])
+        first, kind = first_of_each(level, *codes.T.astype(np.int64))
+        work = np.empty(len(first))
+        for at, rows in rival_rows(self.query, members[first], level[first], self.rows, self.templates):
+            work[at] = volumes_work(rows)
+        newest = self.rows.seq[members.max(axis=1)]
+        affordable = self.budget.affords(work[kind], kind, newest, self.accepted.frames_of(newest))
+        wanted = np.unique(kind[affordable])
+        of_kind = dict[int, Volume]()
+        for block in blocks(len(wanted), VOLUMES_AT_ONCE, self.check):
+            kinds, some = wanted[block], first[wanted[block]]
+            for at, rows in rival_rows(self.query, members[some], level[some], self.rows, self.templates):
+                of_kind |= zip(kinds[at].tolist(), self.rivals.volumes(rows, level[some][at]), strict=True)
+        nothing = (float("nan"), float("nan"))
+        return [of_kind[nth] if yes else nothing for nth, yes in zip(kind.tolist(), affordable.tolist(), strict=True)]
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")

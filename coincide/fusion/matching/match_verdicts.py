@@ -1,0 +1,139 @@
+"""Tuples that match, those alike together, and what is said of them: one entry for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from msgspec import UnsetType
+
+from coincide import ConstraintGraph, Window
+from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.constraints.graph import induced
+from coincide.constraints.window import is_within_for_certain
+from coincide.fusion.records.match_records import (
+    EdgeRecord,
+    JointRecord,
+    OccurrenceRecord,
+    Unknown,
+)
+from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.set_order import ABSENT
+from coincide.probability import OccurrenceColumns
+from coincide.queries import Query
+
+
+@dataclass(frozen=True)
+class MatchTuples:
+    """Tuples that one query found in a batch, intp (n, roles); where a role has no member it is `ABSENT`."""
+
+    members: PositionArray
+    supersedes: PositionArray | None = None  # the tuple that each one enlarges, if there is one
+
+    @classmethod
+    def none(cls, roles: int) -> MatchTuples:
+        """Return no tuples."""
+        return cls(np.empty((0, roles), np.intp))
+
+    def in_order(self) -> MatchTuples:
+        """Sort by the arrival of the last member, then of the one before it and so on, then by role."""
+        if len(self.members) < 2:
+            return self
+        by_arrival = np.sort(self.members, axis=1)[:, ::-1]
+        order = np.lexsort([*self.members.T[::-1], *by_arrival.T[::-1]])  # its last key is the first to count
+        supersedes = None if self.supersedes is None else self.supersedes[order]
+        return MatchTuples(self.members[order], supersedes)
+
+    def take(self, keep: BoolArray | slice) -> MatchTuples:
+        """Return the tuples for which `keep` is true, or of a slice."""
+        return MatchTuples(self.members[keep], None if self.supersedes is None else self.supersedes[keep])
+
+    @classmethod
+    def joined(cls, parts: Sequence[MatchTuples], roles: int) -> MatchTuples:
+        """Return the tuples of all parts, one after the other; all or none of them supersede."""
+        if len(parts) == 1:
+            return parts[0]
+        supersedes = [part.supersedes for part in parts if part.supersedes is not None]
+        members = np.concatenate([cls.none(roles).members, *(part.members for part in parts)])
+        return cls(members, np.concatenate(supersedes) if supersedes else None)
+
+
+_induced = lru_cache(maxsize=1024)(induced)
+
+
+@dataclass(frozen=True, eq=False)
+class AlikeTuples:
+    """Tuples with the same constraint graph between present members; in a uniform clique its roles stand for any."""
+
+    at: PositionArray  # which of the tuples in question they are
+    graph: ConstraintGraph
+    roles: PositionArray  # the role of each member, (n, m)
+    columns: MemberColumns
+
+    def positions(self, members: PositionArray) -> PositionArray:
+        """Return the rows of the present members, (m, n), of all the tuples in question."""
+        rows: PositionArray = np.take_along_axis(members[self.at], self.roles, axis=1).T
+        return rows
+
+
+def alike_tuples(
+    query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates
+) -> Iterator[AlikeTuples]:
+    """Part tuples, (n, roles), by their constraint graph: the fewer parts, the faster they are judged."""
+    is_present = members != ABSENT
+    is_uniform = query.graph.uniform_window is not None
+    kinds, kind = np.unique(is_present.sum(axis=1)[:, None] if is_uniform else is_present, axis=0, return_inverse=True)
+    for nth in range(len(kinds)):
+        at = np.flatnonzero(kind.ravel() == nth)
+        present = is_present[at]
+        roles = np.nonzero(present)[1].reshape(len(at), -1)
+        named = range(roles.shape[1]) if is_uniform else roles[0].tolist()
+        graph = _induced(query.graph, tuple(query.roles[role][0] for role in named))
+        yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
+
+
+def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:
+    named, index = templates.among(rows.template[members].ravel())
+    return MemberColumns([named] * members.shape[1], index.reshape(members.shape).T, rows.detected_at_us[members].T)
+
+
+DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed in the same batch
+NANOSECOND_DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """One entry for each tuple."""
+
+    probability: list[float]
+    occurred: list[OccurrenceRecord | None]
+    chance_rate_hz: list[float | None]
+    chance_rate_error_hz: list[float | UnsetType]
+    edges: list[list[EdgeRecord]]
+    unknown: list[Unknown | UnsetType]  # why one of the others is None
+    joint: list[JointRecord] = field(default_factory=list)  # none for pairs
+
+    def take(self, at: slice) -> Verdicts:
+        """Return those of a slice."""
+        return Verdicts(*(column[at] for column in vars(self).values()))
+
+
+def hold_for_certain(
+    window: Window, positions: PositionArray, rows: EventColumns, templates: VerifiedTemplates
+) -> BoolArray:
+    """Whether every possible pair of times lies in the window, for rows at positions of shape (2, n)."""
+    a, b = rows.template[positions]
+    apart_us = rows.detected_at_us[positions[1]] - rows.detected_at_us[positions[0]]
+    earliest_us = apart_us + templates.earliest_us[b] - templates.latest_us[a]
+    latest_us = apart_us + templates.latest_us[b] - templates.earliest_us[a]
+    return is_within_for_certain(window, earliest_us, latest_us)
+
+
+def as_recorded(when: OccurrenceColumns) -> list[OccurrenceRecord]:
+    """Return when each match occurred as its record says it."""
+    std_s = when.std_s.round(NANOSECOND_DECIMALS)
+    columns = (when.mean_us, std_s, when.p05_us, when.p95_us)
+    return [OccurrenceRecord(*fields) for fields in zip(*(column.tolist() for column in columns), strict=True)]

@@ -1,0 +1,147 @@
+"""RowBuffers: the rows that may still match, sorted by group and earliest time, and what groups them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
+from coincide.fusion.rows.areas import Areas
+from coincide.fusion.rows.attributes import Scalar, attribute, attributes_of
+from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.joins.buffer import Buffer
+from coincide.joins.events import Events
+from coincide.queries import Query
+from coincide.queries.role_filter import Source
+from coincide.templates.codes import TemplateRegistry
+
+Equal = str | None  # the attribute that a query asks to be equal
+NO_GROUP = -1
+
+
+class AttributeGroups:
+    """Codes of (area, value of `equal`); equal are JSON's strings, numbers by what they are worth, true and false."""
+
+    def __init__(self, equal: str) -> None:
+        self._equal = equal
+        self._code_of: dict[tuple[int, bool, object], int] = {}
+
+    def codes(self, area: CodeArray, attributes: list[bytes]) -> CodeArray:
+        """Return the group of each detection, int32 (n,); `NO_GROUP` for those that have no such value."""
+        pairs = zip(area.tolist(), attributes, strict=True)
+        return np.array([self._code(code, content) for code, content in pairs], np.int32)
+
+    def _code(self, area: int, attributes: bytes) -> int:
+        value = attribute(attributes_of(attributes), self._equal)
+        if not isinstance(value, Scalar):
+            return NO_GROUP
+        return self._code_of.setdefault((area, isinstance(value, bool), value), len(self._code_of))
+
+
+@dataclass(frozen=True)
+class Place:
+    """What names a buffer: the events of a source, grouped by area, or by area and an attribute's value."""
+
+    equal: Equal
+    source: Source
+
+
+def places_of(query: Query) -> tuple[Place, ...]:
+    """Return where the members of each role are buffered."""
+    return tuple(Place(query.equal, source) for source in query.sources)
+
+
+class RowBuffers:
+    """Buffers of the rows that may still match, one for each place that a query names.
+
+    Rows are buffered under their earliest time, as `coincide.joins.search` wants it, and grouped by code.
+    """
+
+    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates) -> None:
+        self._streams, self._areas, self._registry = streams, areas, templates
+        self._groups: dict[Equal, AttributeGroups] = {}
+        self._buffers: dict[Place, Buffer] = {}
+        self.templates: dict[Place, TemplateRegistry] = {}
+        self.new: dict[Place, Events] = {}  # the rows of the last insert
+        self.no_numbers: set[tuple[int, str]] = set()  # rows of the last insert by number, and attributes with limits
+        self._inserted = 0
+
+    def insert(self, rows: EventColumns, queries: Iterable[Query]) -> None:
+        """Buffer new rows for each of these queries; what none of them names goes, and a new place begins with them."""
+        places = list(dict.fromkeys(place for query in queries for place in places_of(query)))  # in order, each once
+        self._groups = {place.equal: self._groups_by(place.equal) for place in places if place.equal is not None}
+        self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
+        self.templates = dict.fromkeys(places, self._registry)
+        self.no_numbers = set()
+        self.new = {place: self._events(place, rows) for place in places}
+        self._inserted = len(rows)
+        for place, buffer in self._buffers.items():
+            buffer.insert(self.new[place])
+
+    @property
+    def are_grouped_by_value(self) -> bool:
+        """Whether a query asks for an attribute to be equal."""
+        return bool(self._groups)
+
+    def drop(self, seqs: Int64Array) -> None:
+        """Drop the rows that have one of these sequence numbers."""
+        for buffer in self._buffers.values():
+            buffer.drop(seqs)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._groups, self._buffers = {}, {}
+
+    def new_among(self, seqs: Int64Array) -> dict[Place, Events]:
+        """Return those of the rows of the last insert that have one of these sequence numbers, which rise."""
+        if len(seqs) == self._inserted:
+            return self.new
+        return {place: events.take(np.flatnonzero(np.isin(events.ref, seqs))) for place, events in self.new.items()}
+
+    def buffer(self, source: Place) -> Buffer:
+        """Return the buffer of a place."""
+        return self._buffers[source]
+
+    def _groups_by(self, equal: str) -> AttributeGroups:
+        return self._groups.get(equal) or AttributeGroups(equal)
+
+    def _events(self, place: Place, rows: EventColumns) -> Events:
+        """Return the rows that the source admits, sorted as its buffer has them."""
+        source = place.source
+        at = self._admitted(source, rows, np.flatnonzero(rows.stream == self._streams[source.stream]))
+        group = rows.area[at]
+        if place.equal is not None:
+            group = self._groups[place.equal].codes(group, [rows.attributes[row] for row in at.tolist()])
+            at, group = at[group != NO_GROUP], group[group != NO_GROUP]
+        template = rows.template[at]
+        earliest_us = rows.detected_at_us[at] + self._registry.earliest_us[template]
+        return Events(group, earliest_us, template, rows.sensor[at], rows.seq[at]).sorted()
+
+    def _admitted(self, source: Source, rows: EventColumns, at: PositionArray) -> PositionArray:
+        if source.is_whole or len(at) == 0:
+            return at
+        sensors, first, nth = np.unique(rows.sensor[at], return_index=True, return_inverse=True)
+        areas = rows.area[at[first]]  # a sensor is of one area
+        names = zip(sensors.tolist(), areas.tolist(), strict=True)
+        of_sensor = [
+            source.admits_names(self._areas.sensor_of(sensor).name, self._areas.area_of(area).name)
+            for sensor, area in names
+        ]
+        at = at[np.array(of_sensor, np.bool_)[nth]]
+        if not source.filter.where:
+            return at
+        seqs = rows.seq[at].tolist()
+        says_so = [self._says_so(source, seq, rows.attributes[row]) for seq, row in zip(seqs, at.tolist(), strict=True)]
+        return at[np.array(says_so, np.bool_)]
+
+    def _says_so(self, source: Source, seq: int, attributes: bytes) -> bool:
+        by_name = attributes_of(attributes)
+
+        def read(name: str) -> Any:
+            return attribute(by_name, name)
+
+        if source.filter.admits_attributes(read):
+            return True
+        self.no_numbers.update((seq, name) for name in source.filter.no_numbers(read))
+        return False

@@ -1,0 +1,96 @@
+"""What is said of the tuples of a query of more than two roles, all together and edge by edge."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.fusion.matching.chance_rates import ChanceJudge
+from coincide.fusion.matching.match_verdicts import (
+    DECIMALS,
+    AlikeTuples,
+    Verdicts,
+    alike_tuples,
+    as_recorded,
+    hold_for_certain,
+)
+from coincide.fusion.records.match_records import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
+from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.joins.search.search import judged_at_once
+from coincide.joins.search.work import blocks
+from coincide.probability import JointProbability, occurrence_columns
+from coincide.queries import Query
+
+NOTHING = JointRecord(0.0, 0.0, 0.0, certain=True)
+
+
+@dataclass(frozen=True)
+class TupleJudge:
+    """Judges the tuples that a query of more than two roles found in a batch."""
+
+    query: Query
+    rows: EventColumns
+    templates: VerifiedTemplates
+    chance: ChanceJudge
+    check: Callable[[], None]  # called between blocks of at most about a second; what it raises ends the judgement
+
+    def verdicts(self, members: PositionArray) -> Verdicts:
+        """Return what is said of each tuple, (n, roles), in the order of the newest members, whatever the batches."""
+        probability, is_certain = np.zeros(len(members)), np.ones(len(members), np.bool_)
+        occurred: list[OccurrenceRecord | None] = [None] * len(members)
+        edges: list[list[EdgeRecord]] = [[]] * len(members)
+        joint = [NOTHING] * len(members)
+        for block in blocks(len(members), judged_at_once(self.query.graph), self.check):
+            for alike in alike_tuples(self.query, members[block], self.rows, self.templates):
+                of_all, when = _of_all(alike, self.query.joint_threshold)
+                of_edges = self._edges(alike)
+                for nth, at in enumerate((block.start + alike.at).tolist()):
+                    joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
+                    probability[at] = self._thresholded(joint[at], edges[at])
+                is_certain[block.start + alike.at] = self._hold_for_certain(alike, alike.positions(members[block]))
+        chance = self.chance.rates(members, probability, is_certain)
+        reasons = zip(occurred, chance.unknown, strict=True)
+        unknown = [unknown_because(None if when else GRAPH, why) for when, why in reasons]
+        return Verdicts(probability.tolist(), occurred, chance.rate_hz, chance.error_hz, edges, unknown, joint)
+
+    def _hold_for_certain(self, alike: AlikeTuples, positions: PositionArray) -> BoolArray:
+        """Whether all windows of each tuple hold at every possible time of its members."""
+        certain = np.ones(len(alike.at), np.bool_)
+        for edge in alike.graph.edges:
+            ends = positions[[alike.graph.roles.index(edge.a), alike.graph.roles.index(edge.b)]]
+            certain &= hold_for_certain(edge.window, ends, self.rows, self.templates)
+        return certain
+
+    def _thresholded(self, joint: JointRecord, edges: Sequence[EdgeRecord]) -> float:
+        """Return the probability that the query has a threshold for."""
+        return joint.probability if self.query.joint_threshold is not None else min(each.probability for each in edges)
+
+    def _edges(self, alike: AlikeTuples) -> list[list[EdgeRecord]]:
+        """Return each tuple's edges in the order of the query's, named as it names them."""
+        names = [role for role, _ in self.query.roles]
+        between = {edge.pair: (nth, (edge.a, edge.b)) for nth, edge in enumerate(self.query.graph.edges)}
+        ends = [[alike.graph.roles.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
+        records = []
+        probabilities = alike.columns.edge_probabilities(alike.graph).round(DECIMALS).tolist()
+        for roles, of_edges in zip(alike.roles.tolist(), probabilities, strict=True):
+            pairs = (frozenset(names[roles[end]] for end in each) for each in ends)
+            in_order = sorted((*between[pair], each) for pair, each in zip(pairs, of_edges, strict=True))
+            records.append([EdgeRecord(named, each) for _, named, each in in_order])
+        return records
+
+
+def _of_all(alike: AlikeTuples, threshold: float | None) -> tuple[list[JointRecord], Sequence[OccurrenceRecord | None]]:
+    """Return the joint probability, and the onset that only a clique of one symmetric window has: its mass is it."""
+    graph, columns = alike.graph, alike.columns
+    window = graph.uniform_window
+    if window is None:
+        return _joint_records(columns.joint(graph, threshold), threshold), [None] * len(alike.at)
+    when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window)
+    return _joint_records(JointProbability.exactly(when.probability), threshold), as_recorded(when)
+
+
+def _joint_records(joint: JointProbability, threshold: float | None) -> list[JointRecord]:
+    certain = [True] * len(joint) if threshold is None else joint.is_certain(threshold).tolist()
+    columns = (each.round(DECIMALS).tolist() for each in (joint.value, joint.lower, joint.upper))
+    return [JointRecord(*fields) for fields in zip(*columns, certain, strict=True)]

@@ -1,0 +1,99 @@
+"""Columns of which some element cannot be used, judged element by element: its row is refused alone."""
+
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Raw, json
+
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.records.kafka_records import LONGEST_RECORD_TEXT, Refusal
+from coincide.fusion.rows.attributes import NO_ATTRIBUTES
+from coincide.fusion.rows.stamps import Stamp
+from coincide.wire.fields import LONGEST_NAME, NULL, UNREADABLE, Microseconds, Name, shown
+
+A_TIME = f"a whole number from {EARLIEST_TIME_US} to {LATEST_TIME_US}"
+A_NAME = f"a string of 1 to {LONGEST_NAME} characters"
+AN_OBJECT = "a JSON object, and its numbers must fit 64 bits"
+
+
+class Element(NamedTuple):
+    """One row of the columns of a frame, each value as it was written."""
+
+    stamp: Raw
+    detected_at_us: Raw
+    id: Raw
+    attributes: Raw
+
+    def read(self) -> tuple[int, int, str, bytes]:
+        """Return the values of a row without a fault."""
+        return json.decode(self.stamp), json.decode(self.detected_at_us), json.decode(self.id), bytes(self.attributes)
+
+    def fault(self, stamps: int, limits: Limits) -> str:
+        """Return what is wrong with the row of a frame of so many stamps, the first thing; "" if nothing is."""
+        if not self.has_stamp(stamps):
+            return f"stamp is {shown(self.stamp)}: it must be a position among the {stamps} stamps"
+        if not _is_read(_time_decoder, self.detected_at_us):
+            return f"detected_at_us is {shown(self.detected_at_us)}: it must be {A_TIME}"
+        if not _is_read(_name_decoder, self.id):
+            return f"id is {shown(self.id)}: it must be {A_NAME}"
+        if len(bytes(self.attributes)) > limits.max_attributes_bytes:
+            return f"attributes have {len(bytes(self.attributes))} bytes: at most {limits.max_attributes_bytes}"
+        if not _is_read(_object_decoder, self.attributes):
+            return f"attributes are {shown(self.attributes)}: they must be {AN_OBJECT}"
+        return ""
+
+    def has_stamp(self, stamps: int) -> bool:
+        """Whether the row names one of so many stamps."""
+        return _is_read(_position_decoder, self.stamp) and json.decode(self.stamp) < stamps
+
+    @property
+    def shown(self) -> tuple[Raw, Raw, Raw]:
+        """The row's id, time and attributes as a letter shows them: null, or {}, for what is long or cannot be read."""
+        id_, detected_at_us = (value if _is_shown(value) else NULL for value in (self.id, self.detected_at_us))
+        return id_, detected_at_us, self.attributes if _is_shown(self.attributes) else Raw(NO_ATTRIBUTES)
+
+
+def refused_row(
+    reason: str,
+    detail: str,
+    area: str,
+    received_at_us: int,
+    stamp: Stamp,
+    shown_row: tuple[Raw, Raw, Raw],
+    late_by_us: int | None = None,
+) -> Refusal:
+    """Return the letter for one row of an area's frame: its stamp, and its id, time and attributes as JSON."""
+    id_, detected_at_us, attributes = shown_row
+    sensor, stream, template = stamp.sensor or None, stamp.stream or None, stamp.template or None
+    row = {"id": id_, "sensor": sensor, "stream": stream, "template": template}
+    row |= {"detected_at_us": detected_at_us, "attributes": attributes}
+    return Refusal(
+        reason=reason,
+        detail=detail,
+        received_at_us=received_at_us,
+        area=area,
+        stream=stream,
+        sensor=sensor,
+        id=json.decode(id_) if _is_read(_name_decoder, id_) else None,
+        late_by_us=late_by_us,
+        record=Raw(json.encode(row)),
+    )
+
+
+_position_decoder = json.Decoder(Annotated[int, Meta(ge=0)])
+_time_decoder = json.Decoder(Microseconds)
+_name_decoder = json.Decoder(Name)
+_object_decoder = json.Decoder(dict[str, object])
+_any_decoder = json.Decoder(object)
+
+
+def _is_read(decoder: json.Decoder[Any], value: Raw) -> bool:
+    try:
+        decoder.decode(value)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _is_shown(value: Raw) -> bool:
+    return len(bytes(value)) <= LONGEST_RECORD_TEXT and _is_read(_any_decoder, value)

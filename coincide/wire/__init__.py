@@ -1,0 +1,1 @@
+"""Records as programs exchange them: fields, and what each record holds."""

@@ -1,0 +1,111 @@
+"""Acts: what people do about alerts, and rebuilds: published to Kafka and answered once the database holds it."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+
+from services.alerting.alerts.controls import (
+    ACKNOWLEDGEMENT,
+    RECEIVER,
+    SILENCE,
+    AcknowledgementRecord,
+    Silence,
+)
+from services.alerting.kafka.projection import Progress
+from services.alerting.records.receiver import Receiver
+from services.alerting.records.records import REBUILD, TOPICS, RebuildRecord
+from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import Caller
+from services.common.http.problem import Problem
+from services.common.instants import Clock, system_clock_us
+from services.common.record_publisher import KafkaAwayError, RecordPublisher
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass
+class Acts:
+    """The one way in which people change what is said of alerts, and have fusion begin anew."""
+
+    publisher: RecordPublisher
+    progress: Progress
+    audit: AuditTrail
+    timeout_s: float
+    now_us: Clock = system_clock_us
+
+    async def acknowledge(self, who: Caller, alert: str, by: str, why: str) -> None:
+        """Say that somebody has taken over an alert; a `Problem`, 503, where Kafka does not take it."""
+        record = AcknowledgementRecord(1, alert, by, why, self.now_us())
+        await self._publish(TOPICS.deliveries, ACKNOWLEDGEMENT + alert, _encode(record))
+        await self._note(who, "alert.acknowledged", alert, None, record)
+
+    async def silence(
+        self, who: Caller, matchers: dict[str, str], from_us: int, until_us: int, by: str, why: str
+    ) -> Silence:
+        """Begin a silence, and return it with its id."""
+        id_ = f"s-{uuid.uuid4().hex}"
+        silence = Silence(1, id_, matchers, from_us, until_us, by, why, self.now_us())
+        await self._put_silence(silence)
+        await self._note(who, "silence.begun", id_, None, silence)
+        return silence
+
+    async def end_silence(self, who: Caller, silence: Silence) -> None:
+        """End a silence now, and keep it; forget one that is past."""
+        now_us = self.now_us()
+        if silence.until_us <= now_us:
+            await self._publish(TOPICS.alert_controls, SILENCE + silence.id, None)
+            await self._note(who, "silence.forgotten", silence.id, silence, None)
+            return
+        ended = msgspec.structs.replace(silence, from_us=min(silence.from_us, now_us), until_us=now_us)
+        await self._put_silence(ended)
+        await self._note(who, "silence.ended", silence.id, silence, ended)
+
+    async def put_receiver(self, who: Caller, known: Receiver | None, receiver: Receiver, document: Any) -> None:
+        """Set a receiver to what a document says; `known` is what it was."""
+        await self._publish(TOPICS.alert_controls, RECEIVER + receiver.id, _encode({"v": 1, "receiver": document}))
+        action, before = ("receiver.created", None) if known is None else ("receiver.replaced", known.shown())
+        await self._note(who, action, receiver.id, before, receiver.shown())
+
+    async def remove_receiver(self, who: Caller, receiver: Receiver) -> None:
+        """Forget a receiver."""
+        await self._publish(TOPICS.alert_controls, RECEIVER + receiver.id, None)
+        await self._note(who, "receiver.removed", receiver.id, receiver.shown(), None)
+
+    async def send_again(self, who: Caller, settled: DeliveryRecord) -> None:
+        """Let a delivery wait again."""
+        again = {"state": "waiting", "at_us": self.now_us(), "attempts": 0, "reason": None}
+        record = msgspec.structs.replace(settled, **again)
+        await self._publish(TOPICS.deliveries, record.topic_key.decode(), encode_delivery(record))
+        await self._note(who, "delivery.sent_again", record.key, None, record)
+
+    async def ask_for_rebuild(self, who: Caller) -> RebuildRecord:
+        """Let fusion begin anew, and return what is asked for with its id."""
+        id_ = f"b-{uuid.uuid4().hex}"
+        rebuild = RebuildRecord(1, id_, "asked", asked_at_us=self.now_us(), by=who.name, why=who.why)
+        await self._publish(TOPICS.status, REBUILD + id_, _encode(rebuild))
+        await self._note(who, "rebuild.asked", id_, None, rebuild)
+        return rebuild
+
+    async def _put_silence(self, silence: Silence) -> None:
+        await self._publish(TOPICS.alert_controls, SILENCE + silence.id, _encode(silence))
+
+    async def _note(self, who: Caller, action: str, subject: str, before: Any, after: Any) -> None:
+        changes = msgspec.to_builtins(before), msgspec.to_builtins(after)
+        await run_in_threadpool(self.audit.note, who, action, subject, *changes)
+
+    async def _publish(self, topic: str, key: str, value: bytes | None) -> None:
+        if reasons := self.progress.not_ready_because():
+            raise _away("nothing can be changed now: " + "; ".join(reasons))
+        try:
+            offset = await run_in_threadpool(self.publisher.publish, topic, key.encode(), value)
+            await self.progress.wait_until_held(topic, offset, self.timeout_s)
+        except (KafkaAwayError, TimeoutError) as error:
+            raise _away("Kafka did not acknowledge the change; it may still take effect") from error
+
+
+def _away(detail: str) -> Problem:
+    return Problem(503, detail, {"Retry-After": "2"})

@@ -1,0 +1,222 @@
+"""What a receiver is, checked: a webhook, an Alertmanager, or people through Apprise; and which receivers there are."""
+
+import base64
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
+
+import msgspec
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+
+from coincide.errors import QueryError
+from coincide.queries.checks import refuse_unless_name
+from services.alerting.records.alert import Change
+from services.common.fault_sentences import describe_errors
+from services.common.http.problem import Problem
+from services.common.settings import SettingsError, read_declarations
+
+VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
+HIDDEN = "***"
+
+
+def _http_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.fragment:
+        raise ValueError("an http or https URL without user name and fragment")
+    _ = parts.port  # a ValueError for one that is no port
+    return text
+
+
+def _signing_secret(text: str) -> str:
+    try:
+        key = base64.b64decode(text.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        key = b""
+    if not text.startswith("whsec_") or not 24 <= len(key) <= 64:
+        raise ValueError("whsec_ and the base64 of 24 to 64 bytes, as Standard Webhooks has it")
+    return text
+
+
+HttpUrl = Annotated[str, Field(max_length=2000), AfterValidator(_http_url)]
+Secret = Annotated[str, Field(max_length=200), AfterValidator(_signing_secret)]
+
+
+class _Way(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class WebhookWay(_Way):
+    """An HTTP endpoint of somebody's own, which gets a CloudEvent for each transition."""
+
+    url: HttpUrl = Field(description="Where each transition is posted.")
+    secret: Secret | None = Field(None, description="Signs each body as Standard Webhooks has it: whsec_ and base64.")
+    timeout_s: float = Field(10.0, gt=0, le=60, description="Longest wait for an answer.")
+
+
+class AlertmanagerWay(_Way):
+    """Prometheus Alertmanager, which groups, routes and repeats."""
+
+    url: HttpUrl = Field(description="Its base URL; /api/v2/alerts is added.")
+    repost_s: float = Field(60.0, ge=1, le=3600, description="Pause after which all that fires is posted again.")
+    timeout_s: float = Field(10.0, gt=0, le=60, description="Longest wait for an answer.")
+
+
+class PeopleWay(_Way):
+    """People, through Apprise: e-mail, chat, telephone; see its documentation for URLs."""
+
+    urls: list[Annotated[str, Field(min_length=1, max_length=2000)]] = Field(
+        min_length=1, max_length=20, description="Apprise URLs, such as mailto://user:password@example.org."
+    )
+
+
+class Receiver(BaseModel):
+    """One receiver: its id, one way to reach it, and whether it hears of the system itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    id: Annotated[str, Field(max_length=100)]
+    webhook: WebhookWay | None = None
+    alertmanager: AlertmanagerWay | None = None
+    people: PeopleWay | None = None
+    system: bool = Field(True, description="Also tell it what is wrong with Coincide itself.")
+    _is_declared: bool = PrivateAttr(False)  # in the file, which only who runs the service can write
+
+    @model_validator(mode="after")
+    def _refuse_what_is_no_receiver(self) -> Self:
+        try:
+            refuse_unless_name("id", self.id)
+        except QueryError as error:
+            raise ValueError(f"id: {error.message}") from None
+        if sum(each is not None for each in (self.webhook, self.alertmanager, self.people)) != 1:
+            raise ValueError("one of webhook, alertmanager and people is needed, and only one")
+        return self
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether it stands in the file, and was not set over REST."""
+        return self._is_declared
+
+    @property
+    def way(self) -> WebhookWay | AlertmanagerWay | PeopleWay:
+        """The one way that it has."""
+        way = self.webhook or self.alertmanager or self.people
+        assert way is not None  # noqa: S101 - the validator has seen to it
+        return way
+
+    def hears_of(self, change: Change) -> bool:
+        """Whether the receiver is told of such a transition: only programs want to know who acknowledged."""
+        return change != "acknowledged" or self.webhook is not None
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as REST shows it: what may hold a secret is hidden."""
+        shown = self.model_dump(exclude_none=True)
+        if self.webhook is not None and self.webhook.secret is not None:
+            shown["webhook"]["secret"] = HIDDEN
+        for way in ("webhook", "alertmanager"):
+            if way in shown:
+                shown[way]["url"] = _without_query(shown[way]["url"])
+        if self.people is not None:
+            shown["people"]["urls"] = [f"{url.partition('://')[0]}://{HIDDEN}" for url in self.people.urls]
+        return {**shown, "declared": self.is_declared}
+
+
+def _without_query(url: str) -> str:
+    bare, mark, _ = url.partition("?")
+    return f"{bare}?{HIDDEN}" if mark else bare
+
+
+def load_receivers(path: Path | None, environ: Mapping[str, str] = os.environ) -> list[Receiver]:
+    """Return the receivers in the YAML file, none without a path; a `SettingsError` says what is wrong with it.
+
+    A text `env:NAME` anywhere in it stands for the environment variable of that name, so that no secret need be there.
+    """
+    if path is None:
+        return []
+    declared = read_declarations(path, "receivers", dict)
+    return [_declared(path, str(id_), _with_variables(path, fields, environ)) for id_, fields in declared.items()]
+
+
+def _declared(path: Path, id_: str, fields: Any) -> Receiver:
+    try:
+        given = Receiver.model_validate({**(fields if isinstance(fields, dict) else {"": fields}), "id": id_})
+    except ValidationError as error:
+        raise SettingsError(f"{path}: receiver {id_!r}: {_faults(error)}") from error
+    given._is_declared = True
+    return given
+
+
+def _faults(error: ValidationError) -> str:
+    """Return what is wrong, without the values: they may be secrets."""
+    return describe_errors(error.errors(), shows_values=False)
+
+
+def _with_variables(path: Path, value: Any, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_variables(path, each, environ) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_with_variables(path, each, environ) for each in value]
+    named = VARIABLE.fullmatch(value) if isinstance(value, str) else None
+    if named is None:
+        return value
+    if named[1] not in environ:
+        raise SettingsError(f"{path}: the environment has no {named[1]}, which {value} stands for")
+    return environ[named[1]]
+
+
+def receiver_from_json(id_: str, document: object) -> Receiver:
+    """Read a receiver that was put over REST; a `Problem`, 422, says what is wrong with it, and shows no secret."""
+    if not isinstance(document, dict):
+        raise Problem(422, "the body is no JSON object")
+    try:
+        return Receiver.model_validate({**document, "id": document.get("id", id_)})
+    except ValidationError as error:
+        raise Problem(422, _faults(error)) from error
+
+
+class _StoredReceiver(msgspec.Struct):
+    receiver: dict[str, Any]
+
+
+_stored = msgspec.json.Decoder(_StoredReceiver).decode
+
+
+class Receivers:
+    """Every receiver: those declared in the file, and those added over REST, which cannot take a declared one's id.
+
+    The follower's thread replaces what was added; everybody else reads.
+    """
+
+    def __init__(self, declared: Iterable[Receiver]) -> None:
+        self._declared = {each.id: each for each in declared}
+        self._all = dict(self._declared)
+
+    def replace_added(self, bodies: Mapping[str, str]) -> None:
+        """Take over the controls of receivers, JSON by id; one that cannot be read is left out."""
+        added: dict[str, Receiver] = {}
+        for id_, body in bodies.items():
+            try:
+                added[id_] = Receiver.model_validate({**_stored(body).receiver, "id": id_})
+            except (ValidationError, msgspec.MsgspecError):  # written by a newer version of alerting
+                continue
+        self._all = {**added, **self._declared}
+
+    def all(self) -> list[Receiver]:
+        """Return every receiver, by id."""
+        return sorted(self._all.values(), key=lambda each: each.id)
+
+    def get(self, id_: str) -> Receiver | None:
+        """Return one receiver; None where there is none."""
+        return self._all.get(id_)
+
+    def addressed(self, to: list[str] | None, change: Change, *, is_system: bool) -> list[str]:
+        """Return who is to hear of a transition: those named, else all; a name that no receiver has is among them."""
+        named = list(self._all) if to is None else to
+        known = {name: self._all.get(name) for name in named}
+        return [
+            name
+            for name, each in known.items()
+            if each is None or (each.hears_of(change) and (each.system or not is_system or to is not None))
+        ]

@@ -1,0 +1,157 @@
+"""POST /v1/sensors: many sensors at once, each judged by itself; the rest goes on where one is refused."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Response
+from msgspec import Meta, Struct
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from coincide import Histogram
+from coincide.errors import HistogramError
+from coincide.templates.histogram import histogram_of_form
+from services.common.access.who import Author
+from services.common.fault_sentences import fault_of
+from services.common.http.problem import Problem
+from services.ingest.http.sensor_changes_api import JSON, JsonBody
+from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
+from services.ingest.registry.sensors import FORMS_IN_WORDS
+from services.ingest.settings import IngestSettings
+
+
+class _Bulk(Struct, forbid_unknown_fields=True):
+    sensors: Annotated[list[Any], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    templates: dict[str, dict[str, Any]] = {}
+
+
+class BulkVerdict(BaseModel):
+    """What became of one sensor of the list."""
+
+    index: int = Field(description="its place in the list, from 0")
+    id: str | None
+    status: Literal["created", "replaced", "unchanged", "refused", "unacknowledged"]
+    version: int | None = Field(description="the sensor's version now")
+    detail: str | None = Field(description="why it was refused, or may not have been written")
+
+
+class BulkBody(BaseModel):
+    """What became of each sensor, in the order of the list."""
+
+    items: list[BulkVerdict]
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["sensors"],
+    "properties": {
+        "templates": {"type": "object", "description": "Forms of templates by names that the sensors use."},
+        "sensors": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_AT_ONCE,
+            "items": {"description": "A sensor with its id, as PUT /v1/sensors/{sensor_id} takes it."},  # else refused
+        },
+    },
+}
+
+
+def sensor_bulk_router(changes: SensorChanges, settings: IngestSettings) -> APIRouter:
+    """Return the route that takes many sensors."""
+    router = APIRouter(prefix="/v1/sensors", tags=["sensors"])
+    content = Annotated[Any, Depends(JsonBody(settings))]
+
+    @router.post(
+        "",
+        summary="Create or replace many sensors",
+        responses={
+            413: {"description": "The body is too long"},
+            415: {"description": "The body is no JSON by its Content-Type"},
+            422: {"description": "The list is not usable"},
+            503: {"model": BulkBody, "description": "Kafka did not acknowledge all; repeat the whole list"},
+        },
+        openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": _SCHEMA}}}},
+    )
+    async def post_sensors(
+        document: content,
+        who: Author,
+        response: Response,
+        overwrite: Annotated[bool, Query(description="Also replace sensors that are there and differ.")] = False,
+    ) -> BulkBody:
+        """Answer for each once it is stamped by. One that is there and differs is refused without `overwrite`."""
+        wanted, refused = await run_in_threadpool(_read, document, changes)
+        outcomes = await changes.make_many(wanted, overwrite=overwrite, who=who)
+        verdicts = [*refused, *(_verdict(each) for each in outcomes)]
+        if any(each.status == "unacknowledged" for each in verdicts):
+            response.status_code, response.headers["Retry-After"] = 503, str(settings.retry_after_s)
+        return BulkBody(items=sorted(verdicts, key=lambda each: each.index))
+
+    return router
+
+
+def _verdict(outcome: SensorVerdict) -> BulkVerdict:
+    status, detail = outcome.status, outcome.detail
+    return BulkVerdict(
+        index=outcome.wanted.index, id=outcome.wanted.sensor.id, status=status, version=outcome.version, detail=detail
+    )
+
+
+def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor], list[BulkVerdict]]:
+    """Return the sensors that can be made, and a verdict on each that cannot."""
+    try:
+        bulk = msgspec.convert(document, _Bulk)
+    except msgspec.ValidationError as error:
+        raise Problem(422, f"the list is not usable: {fault_of(error, FORMS_IN_WORDS)}") from None
+    templates, faults = _templates(bulk.templates)
+    named = changes.registry.templates
+    elsewhere = _named(bulk.sensors) - bulk.templates.keys()
+    in_use = changes.registry.snapshot.templates_of(elsewhere - named.keys())
+    found = {id_: each.histogram for id_, each in in_use.items()}
+    found |= {name: named[name].histogram for name in elsewhere & named.keys()}
+    templates = found | templates
+    known = templates.keys() | faults.keys()
+    wanted, refused, ids = list[WantedSensor](), list[BulkVerdict](), set[str]()
+    for index, said in enumerate(bulk.sensors):
+        id_ = said.get("id") if isinstance(said, dict) else None
+        try:
+            _refuse_faulty(said, ids, known, faults)
+            wanted.append(WantedSensor(index, sensor_in(said["id"], said, changes.registry, templates)))
+            ids.add(said["id"])
+        except Problem as problem:
+            shown = id_ if isinstance(id_, str) else None
+            refused.append(BulkVerdict(index=index, id=shown, status="refused", version=None, detail=problem.detail))
+    return wanted, refused
+
+
+def _templates(forms: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Histogram], dict[str, str]]:
+    """Return the templates by their names, and what is wrong with the others."""
+    templates, faults = dict[str, Histogram](), dict[str, str]()
+    for name, form in forms.items():
+        try:
+            templates[name] = histogram_of_form(form)
+        except HistogramError as error:
+            faults[name] = str(error)
+    return templates, faults
+
+
+def _names(said: object) -> dict[str, str]:
+    """Return the names of templates that a sensor uses, by stream."""
+    streams = said.get("streams") if isinstance(said, dict) else None
+    return {each: name for each, name in streams.items() if isinstance(name, str)} if isinstance(streams, dict) else {}
+
+
+def _named(sensors: Iterable[object]) -> set[str]:
+    return {name for each in sensors for name in _names(each).values()}
+
+
+def _refuse_faulty(said: object, ids: Collection[str], known: Collection[str], faults: Mapping[str, str]) -> None:
+    """Raise a Problem, 422, for what the rest of the list makes wrong: an id twice, a template that is none."""
+    id_ = said.get("id") if isinstance(said, dict) else None
+    if not isinstance(id_, str) or id_ in ids:
+        raise Problem(422, "id is missing, no text, or that of a sensor before it in the list")
+    for stream, name in _names(said).items():
+        if name not in known:  # found here for all at once: to look for one is to look at every sensor
+            raise Problem(422, f"streams.{stream}: neither the list nor the registry has a template {name[:128]!r}")
+        if name in faults:
+            raise Problem(422, f"streams.{stream}: template {name[:128]!r}: {faults[name]}")

@@ -1,0 +1,233 @@
+"""GET /v1/sensors and /v1/sensors/{id}: what the registry holds now, and what fusion hears."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from coincide.learning.drift import is_drift
+from coincide.wire.sensor_health import SensorHealth
+from services.common.health_board import HealthBoard
+from services.common.http.pages import (
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    PageParameters,
+    decode_name_cursor,
+    encode_cursor,
+    page_limit,
+)
+from services.common.http.preconditions import entity_tag
+from services.common.http.problem import Problem
+from services.common.instants import Clock
+from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS, Particulars
+from services.ingest.registry.sensors_file import sensors_document
+from services.ingest.registry.snapshot import Registry, Snapshot
+
+MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes short pages
+LONGEST_SILENCE_S = 1e9
+YAML = "application/yaml"
+SensorId = Annotated[str, Path(max_length=NAME_CHARACTERS)]
+
+
+class PlaceBody(BaseModel):
+    """Where a sensor stands."""
+
+    lat: float = Field(description="degrees north, WGS 84")
+    lon: float = Field(description="degrees east")
+    height_m: float | None = Field(None, description="metres above the ellipsoid")
+
+
+class DriftBody(BaseModel):
+    """How recent errors fit their template: leave-one-out errors of members of matches of three and more."""
+
+    template: str = Field(description="template of the newest error")
+    errors: int = Field(description="how many; beyond 200 older ones count less")
+    distance: float = Field(description="greatest distance of the P-P plot from its diagonal: 0 if the template fits")
+    p_value: float = Field(description="probability of so great a distance if the template is right")
+    levels: list[int] = Field(description="errors in each twentieth of their template's probability, lowest first")
+    spread: float = Field(description="how many times as wide as the template says the errors are: 1 if it fits")
+    spread_p_value: float = Field(description="probability of a spread so far from 1 if the template is right")
+
+
+class HealthBody(BaseModel):
+    """What fusion has heard of a sensor on a stream; a few seconds old."""
+
+    last_seen_us: int = Field(description="when ingest received the newest detection")
+    rate_hz: float | None = Field(description="detections a second until then; older ones count less")
+    late_share: float = Field(description="share of detections that came too late to be joined")
+    drift: DriftBody | None = Field(description="null until a match of three and more members has told an error of it")
+
+
+class SensorBody(BaseModel):
+    """A sensor: its area and the template id of each stream it reports, and how it does."""
+
+    id: str
+    area: str
+    streams: dict[str, str] = Field(description="template id by stream")
+    templates: dict[str, str] = Field(description="by stream the name of its template, where it has one")
+    model: str | None = None
+    place: PlaceBody | None = None
+    labels: dict[str, str] = {}
+    expect_every_s: float | None = Field(None, description="an alert fires if nothing comes from it for longer")
+    version: int = Field(description="how often it was changed; the ETag. 0: it was seeded, and never changed since")
+    changed_at_us: int | None = None
+    changed_by: str | None = None
+    health: dict[str, HealthBody] = Field(description="by stream; without those that fusion has not heard of")
+
+
+class SensorPage(BaseModel):
+    """A page of sensors in the order of their ids; with filters it may be short although more follow."""
+
+    items: list[SensorBody]
+    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
+
+
+class SensorFilters(PageParameters):
+    """Which sensors; each filter narrows the others."""
+
+    area: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors of this area.")
+    stream: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors that report this stream.")
+    model: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors of this model.")
+    silent_for_s: float | None = Field(
+        None,
+        ge=0,
+        le=LONGEST_SILENCE_S,
+        description="Only sensors with a stream, or with `stream` that one, of which nothing came for so long.",
+    )
+    label: str | None = Field(
+        None,
+        pattern=r"^[^:]+:.+$",
+        max_length=2 * NAME_CHARACTERS + 1,
+        description="Only sensors that have this label, written as site:north.",
+    )
+    late_over: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Only sensors with a stream, or with `stream` that one, of which a greater share came too late.",
+    )
+    drifts: bool | None = Field(
+        None,
+        description="true: only sensors with a stream, or with `stream` that one, whose template no longer fits; "
+        "false: with one whose template fits, or of which nobody knows.",
+    )
+    format: Literal["json", "yaml"] = Field(
+        "json", description="yaml: all that pass the filters, as config/sensors.yaml is written, and without health."
+    )
+
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What a cursor holds for."""
+        of_health = self.silent_for_s, self.late_over, self.drifts
+        return "sensors", self.area, self.stream, self.model, self.label, *of_health
+
+
+@dataclass(frozen=True)
+class SensorListing:
+    """The sensors of one snapshot, as they are shown, and those that pass filters."""
+
+    snapshot: Snapshot
+    heard: HealthBoard
+    now_us: int
+
+    def body(self, sensor_id: str) -> SensorBody:
+        """Return the body that shows a sensor."""
+        stamps = self.snapshot.stamps[sensor_id]
+        heard = {stamp.stream: self.heard.of(sensor_id, stamp.stream) for stamp in stamps}
+        return SensorBody(
+            id=sensor_id,
+            area=stamps[0].area,
+            streams={stamp.stream: stamp.template.id for stamp in stamps},
+            templates={stamp.stream: stamp.template.name for stamp in stamps if stamp.template.name is not None},
+            health={stream: _health_body(each) for stream, each in heard.items() if each is not None},
+            **msgspec.structs.asdict(self.snapshot.change(sensor_id)),
+            **msgspec.to_builtins(self.snapshot.particulars.get(sensor_id, NO_PARTICULARS)),
+        )
+
+    def passes(self, sensor_id: str, filters: SensorFilters) -> bool:
+        """Whether a sensor passes all filters."""
+        stamps = self.snapshot.stamps[sensor_id]
+        streams = [stamp.stream for stamp in stamps if filters.stream in {None, stamp.stream}]
+        return (
+            bool(streams)
+            and filters.area in {None, stamps[0].area}
+            and _is_described(self.snapshot.particulars.get(sensor_id, NO_PARTICULARS), filters)
+            and any(self._is_heard(self.heard.of(sensor_id, each), filters) for each in streams)
+        )
+
+    def _is_heard(self, heard: SensorHealth | None, filters: SensorFilters) -> bool:
+        """Whether a stream of a sensor passes the filters of what is heard; None: nothing is."""
+        silent_for_s, late_over, drifts = filters.silent_for_s, filters.late_over, filters.drifts
+        if heard is None:
+            return late_over is None and not drifts
+        drift = heard.drift
+        return (
+            (silent_for_s is None or self.now_us - heard.last_seen_us >= silent_for_s * 1e6)
+            and (late_over is None or heard.late_share > late_over)
+            and drifts in {None, drift is not None and is_drift(drift)}
+        )
+
+    def document(self, filters: SensorFilters, templates: Iterable[NamedTemplate]) -> Iterator[str]:
+        """Yield the file that declares those that pass, and templates that have a name."""
+        chosen = [each for each in self.snapshot.ids if self.passes(each, filters)]
+        return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)), templates)
+
+
+def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
+    """Return the routes that show the registry."""
+    router = APIRouter(prefix="/v1", tags=["sensors"])
+
+    def registered() -> SensorListing:
+        return SensorListing(registry.snapshot, registry.health, clock_us())
+
+    @router.get(
+        "/sensors",
+        summary="List sensors",
+        response_model=SensorPage,
+        responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
+    )
+    def list_sensors(wanted: Annotated[SensorFilters, Query()]) -> SensorPage | StreamingResponse:
+        """Return sensors by id; a page begins behind the last sensor of the one before, whatever came or went."""
+        sensors = registered()
+        if wanted.format == "yaml":
+            return StreamingResponse(sensors.document(wanted, registry.templates.values()), media_type=YAML)
+        ids, limit = sensors.snapshot.ids, page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
+        start = bisect_right(ids, decode_name_cursor(wanted.chosen, wanted.cursor) or "")
+        chosen, at = list[str](), start
+        while at < min(len(ids), start + MOST_LOOKED_AT) and len(chosen) < limit:
+            if sensors.passes(ids[at], wanted):
+                chosen.append(ids[at])
+            at += 1
+        more = encode_cursor(wanted.chosen, ids[at - 1]) if at < len(ids) else None
+        return SensorPage(items=[sensors.body(each) for each in chosen], next_cursor=more)
+
+    @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
+    async def show_sensor(sensor_id: SensorId, response: Response) -> SensorBody:
+        """Return one sensor, and its ETag, which a change needs."""
+        sensors = registered()
+        if sensor_id not in sensors.snapshot.stamps:
+            raise Problem(404, f"no sensor {sensor_id!r} is registered")
+        body = sensors.body(sensor_id)
+        response.headers["ETag"] = entity_tag(body.version)
+        return body
+
+    return router
+
+
+def _is_described(particulars: Particulars, filters: SensorFilters) -> bool:
+    """Whether what is said of a sensor passes the filters of it."""
+    labels = {f"{name}:{value}" for name, value in particulars.labels.items()}
+    return filters.model in {None, particulars.model} and filters.label in {None, *labels}
+
+
+def _health_body(health: SensorHealth) -> HealthBody:
+    drift = None if health.drift is None else DriftBody(**msgspec.structs.asdict(health.drift))
+    return HealthBody(
+        last_seen_us=health.last_seen_us, rate_hz=health.rate_hz, late_share=health.late_share, drift=drift
+    )

@@ -1,0 +1,140 @@
+"""GET, PUT, PATCH and DELETE /v1/streams: what is declared, who uses it, and changes while the system runs."""
+
+from typing import Annotated, Any, Literal
+
+import yaml
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import BaseModel, Field
+
+from services.common.access.who import Author
+from services.common.http.preconditions import IfMatch, entity_tag
+from services.common.http.problem import Problem
+from services.ingest.http.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
+from services.ingest.http.sensors_api import YAML
+from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.stream_changes import StreamChanges, merged, removed, replaced
+from services.ingest.settings import IngestSettings
+
+StreamName = Annotated[str, Path(max_length=100)]
+MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such stream"}}
+IN_USE: dict[int | str, dict[str, Any]] = {409: {"description": "A query reads it, a sensor reports it, or too many"}}
+_OF_STREAMS: dict[int | str, dict[str, Any]] = {422: {"description": "The stream is not usable"}}
+
+
+class StreamBody(BaseModel):
+    """A stream as it is declared."""
+
+    name: str
+    max_delay_s: float = Field(description="how late a detection may come, behind its area, and still be compared")
+    longest_template_s: float = Field(description="the longest template that a sensor of it may have")
+    sensors: int = Field(description="how many sensors report it")
+    queries: list[str] = Field(description="the queries that read it")
+    version: int = Field(description="how often it was changed; the ETag. 0: it is as the file of streams says")
+    changed_at_us: int | None = None
+    changed_by: str | None = None
+
+
+class StreamList(BaseModel):
+    """Every stream, by name."""
+
+    items: list[StreamBody]
+
+
+def streams_router(changes: StreamChanges, settings: IngestSettings) -> APIRouter:
+    """Return the routes that show and change streams."""
+    router, registry = APIRouter(prefix="/v1/streams", tags=["streams"]), changes.registry
+    _add_reading(router, registry)
+    document = Annotated[Any, Depends(JsonBody(settings))]
+
+    def shown(name: str, response: Response, status: int = 200) -> StreamBody:
+        body = _shown(registry, name)
+        response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
+        return body
+
+    @router.put(
+        "/{name}",
+        summary="Declare a stream, or declare it otherwise",
+        responses={201: {"model": StreamBody, "description": "Created"}, **IN_USE, **PROBLEMS, **_OF_STREAMS},
+        openapi_extra=json_body(JSON),
+    )
+    async def put_stream(
+        name: StreamName, content: document, seen: IfMatch, who: Author, response: Response
+    ) -> StreamBody:
+        """Answer once Kafka has acknowledged it; detections posted from then on are judged by it."""
+        created = await changes.make(name, replaced(name, content), seen, who)
+        return shown(name, response, 201 if created else 200)
+
+    @router.patch(
+        "/{name}",
+        summary="Change parts of a stream",
+        responses={**MISSING, **PROBLEMS, **_OF_STREAMS},
+        openapi_extra=json_body(PATCH),
+    )
+    async def patch_stream(
+        name: StreamName, content: document, seen: IfMatch, who: Author, response: Response
+    ) -> StreamBody:
+        """Apply a JSON merge patch (RFC 7396)."""
+        await changes.make(name, merged(name, content), seen, who)
+        return shown(name, response)
+
+    @router.delete(
+        "/{name}",
+        status_code=204,
+        summary="Remove a stream",
+        responses={**MISSING, **IN_USE, **PROBLEMS, **_OF_STREAMS},
+    )
+    async def delete_stream(name: StreamName, seen: IfMatch, who: Author) -> None:
+        """Remove a stream that no query reads and no sensor reports; what fusion keeps of it is dropped."""
+        await changes.make(name, removed, seen, who)
+
+    return router
+
+
+def _add_reading(router: APIRouter, registry: Registry) -> None:
+    @router.get(
+        "",
+        summary="Every stream",
+        response_model=StreamList,
+        responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
+    )
+    def list_streams(
+        format: Annotated[  # noqa: A002 - as for sensors
+            Literal["json", "yaml"], Query(description="yaml: as config/streams.yaml declares them")
+        ] = "json",
+    ) -> StreamList | Response:
+        """Return all, by name."""
+        if format == "yaml":
+            return Response(_file(registry), media_type=YAML)
+        return StreamList(items=[_shown(registry, name) for name in sorted(registry.streams)])
+
+    @router.get("/{name}", summary="One stream", responses=MISSING)
+    def show_stream(name: StreamName, response: Response) -> StreamBody:
+        """Return one stream, and its ETag, which a change needs."""
+        body = _shown(registry, name)
+        response.headers["ETag"] = entity_tag(body.version)
+        return body
+
+
+def _shown(registry: Registry, name: str) -> StreamBody:
+    streams = registry.streams
+    stream, record = streams.get(name), streams.record(name)
+    if stream is None:
+        raise Problem(404, f"no stream {name[:100]!r} is declared: one of {', '.join(sorted(streams))}")
+    return StreamBody(
+        name=name,
+        max_delay_s=stream.max_delay_s,
+        longest_template_s=stream.longest_template_s,
+        sensors=registry.reporting()[name],
+        queries=streams.readers(name),
+        version=streams.version(name),
+        changed_at_us=record and record.changed_at_us,
+        changed_by=record and record.changed_by,
+    )
+
+
+def _file(registry: Registry) -> str:
+    streams = {
+        name: {"max_delay_s": stream.max_delay_s, "longest_template_s": stream.longest_template_s}
+        for name, stream in sorted(registry.streams.items())
+    }
+    return yaml.safe_dump({"streams": streams}, sort_keys=False)

@@ -1,0 +1,1 @@
+"""What becomes of a POST: its items are judged, stamped, published, and refused ones become dead letters."""

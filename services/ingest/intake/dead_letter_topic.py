@@ -1,0 +1,77 @@
+"""Dead letters: refused items written to coincide.dead-letters, bounded in size and rate, never failing a POST."""
+
+import time
+from typing import Any
+
+import msgspec
+
+from coincide.wire.content_ids import content_id
+from services.ingest.kafka.publisher import KafkaPublisher
+from services.ingest.metrics import IngestMetrics
+from services.ingest.verdicts import Refused, clean_text, render
+
+VERSION = 1
+LONGEST_RECORD = 2048
+BURST_S = 5.0
+_encode = msgspec.json.Encoder().encode
+
+
+class DeadLetters:
+    """Writes refused items as fast as allowed (a token bucket of 5 s) and counts those it had to drop."""
+
+    def __init__(self, publisher: KafkaPublisher, metrics: IngestMetrics, per_s: float) -> None:
+        self._publisher = publisher
+        self._metrics = metrics
+        self._per_s = per_s
+        self._allowance = per_s * BURST_S
+        self._filled_at_s = time.monotonic()
+
+    def write(self, refused: Refused, original: Any, area: str | None, received_at_us: int) -> None:
+        """Write one refused item, or count it as dropped; never raises because of what the item holds."""
+        is_sent = self._take_token() and self._publisher.send_dead_letter(
+            (area or "").encode(), _encode(_letter(refused, original, area, received_at_us))
+        )
+        (self._metrics.dead_letters if is_sent else self._metrics.dead_letters_dropped).inc()
+
+    def _take_token(self) -> bool:
+        now_s = time.monotonic()
+        earned = (now_s - self._filled_at_s) * self._per_s
+        self._allowance = min(self._allowance + earned, max(self._per_s * BURST_S, 1.0 if self._per_s else 0.0))
+        self._filled_at_s = now_s
+        if self._allowance < 1.0:
+            return False
+        self._allowance -= 1.0
+        return True
+
+
+def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> dict[str, Any]:
+    """Return a record of coincide.dead-letters; unknown members are null."""
+    record = _bounded_json(original)
+    dead_id = content_id("d", ("ingest", refused.reason, record))
+    said = {"reason": refused.reason, "detail": clean_text(refused.detail, 1024), "received_at_us": received_at_us}
+    of_item = {name: _text_member(original, name) for name in ("stream", "sensor", "id")}
+    others = {"area": area, **of_item, "late_by_us": None, "record": record}
+    return {"v": VERSION, "source": "ingest", "dead_id": dead_id, **said, **others}
+
+
+def _bounded_json(original: Any) -> msgspec.Raw:
+    """Return the item as JSON if it is clean and short, else as a JSON text of at most 2 KiB characters."""
+    try:
+        encoded = _encode(original)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        encoded = b""
+    if encoded and len(encoded) <= LONGEST_RECORD:
+        return msgspec.Raw(encoded)
+    return msgspec.Raw(_encode(clean_text(original if isinstance(original, str) else _rendered(original), 2048)))
+
+
+def _rendered(original: Any) -> str:
+    try:
+        return render(original)
+    except (ValueError, RecursionError):
+        return "(nested too deep to show)"
+
+
+def _text_member(original: Any, name: str) -> str | None:
+    member = original.get(name) if isinstance(original, dict) else None
+    return clean_text(member, 200) if isinstance(member, str) else None
