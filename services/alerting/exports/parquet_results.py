@@ -7,8 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.alerting.exports.result_columns import MEMBER_COLUMNS, Column, Kind, Times, decode_json
-from services.alerting.exports.result_formats import Parts, column_names
+from services.alerting.exports.result_columns import (
+    MEMBER_COLUMNS,
+    Column,
+    Kind,
+    Parts,
+    Times,
+    column_names,
+    decode_json,
+)
 
 GROUP_ROWS = 20_000
 GROUP_BYTES = 32 * 2**20

@@ -3,7 +3,7 @@
 Whatever a record says in another type than the column's is left empty there, so that none can break a file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,6 +29,8 @@ OF_USERS = frozenset({"attributes", "record", "group", "labels"})  # what stands
 
 encode_json = msgspec.json.Encoder().encode
 decode_json = msgspec.json.Decoder().decode
+
+Parts = Iterable[Sequence[str]]  # the JSON texts of rows, some at a time
 
 
 @dataclass(frozen=True)
@@ -112,3 +114,9 @@ def with_rfc_3339(value: Any) -> Any:
         if bare != name and bare not in value and name not in DURATIONS and _is_of(each, "time"):
             shown[bare] = in_rfc_3339(each)
     return shown
+
+
+def column_names(column: Column, times: Times) -> list[str]:
+    """Return the names that a column has: a time in RFC 3339 stands beside the microseconds."""
+    bare = [column.name.removesuffix("_us")] if column.kind == "time" and times == "rfc3339" else []
+    return [column.name, *bare]

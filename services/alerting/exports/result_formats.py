@@ -7,7 +7,9 @@ from typing import Any, Literal, TypeVar
 
 from services.alerting.exports.result_columns import (
     Column,
+    Parts,
     Times,
+    column_names,
     decode_json,
     encode_json,
     with_rfc_3339,
@@ -64,8 +66,6 @@ def _media_range(text: str) -> tuple[str, float]:
 #: https://owasp.org/www-community/attacks/CSV_Injection, and the wide ones, which some spreadsheets take for the same.
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
-Parts = Iterable[Sequence[str]]  # the JSON texts of rows, some at a time
-
 
 def body_with_times(body: str, times: Times) -> str:
     """Return the JSON text of a result, with times in RFC 3339 where they are asked for."""
@@ -84,12 +84,6 @@ def csv_text(parts: Parts, columns: Sequence[Column], times: Times) -> Iterator[
     for part in parts:
         rows = map(decode_json, part)
         yield _lines([cell for column in columns for cell in _cells(column, row, times)] for row in rows)
-
-
-def column_names(column: Column, times: Times) -> list[str]:
-    """Return the names that a column has: a time in RFC 3339 stands beside the microseconds."""
-    bare = [column.name.removesuffix("_us")] if column.kind == "time" and times == "rfc3339" else []
-    return [column.name, *bare]
 
 
 def _cells(column: Column, row: Mapping[str, Any], times: Times) -> list[object]:

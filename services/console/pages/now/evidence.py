@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from nicegui import ui
@@ -16,6 +16,7 @@ from services.common.fault_sentences import fault_of
 from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.template_words import said_of
+from services.console.pages.now.context import NowContext
 from services.console.pages.now.history_of_range import read_recent
 from services.console.pages.now.moments import together
 from services.console.pages.now.onset import OnsetBar, onset_bars
@@ -32,9 +33,6 @@ from services.console.rest.answers import (
     TemplateAnswer,
 )
 from services.console.rest.services import RestError, path_of
-
-if TYPE_CHECKING:
-    from services.console.pages.now.page import NowView
 
 COLLECTIONS = {"match": "matches", "episode": "episodes", "alert": "alerts"}
 LISTED = 20
@@ -58,7 +56,7 @@ class Judged:
 class Evidence:
     """The panel beside the timeline."""
 
-    def __init__(self, view: NowView) -> None:
+    def __init__(self, view: NowContext) -> None:
         self._view = view
         self._wanted: tuple[str, str] | None = None
         self._turn = asyncio.Lock()

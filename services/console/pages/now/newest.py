@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from services.console.pages.now.context import NowContext
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords, probability, within
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer
-
-if TYPE_CHECKING:
-    from services.console.pages.now.page import NowView
 
 ROWS = 8
 MOST_KEPT = 400
@@ -26,7 +23,7 @@ Happened = MatchAnswer | EpisodeAnswer
 class NewestTable:
     """A table of a few rows, which stay while what they say changes."""
 
-    def __init__(self, view: NowView) -> None:
+    def __init__(self, view: NowContext) -> None:
         self._view = view
         self._things: dict[str, Happened] = {}
         self._box = ui.element("section").classes("card").props('aria-label="Newest in this view"')
@@ -109,7 +106,7 @@ def rows_of(things: Iterable[Happened], times: TimeWords) -> list[ToldRow]:
 
 
 class _Row:
-    def __init__(self, view: NowView) -> None:
+    def __init__(self, view: NowContext) -> None:
         self._view = view
         self._thing: Happened | None = None
         self._row = ui.element("tr")
@@ -123,7 +120,7 @@ class _Row:
     async def _show_evidence(self) -> None:
         if self._thing is not None:
             kind = "episode" if isinstance(self._thing, EpisodeAnswer) else "match"
-            await self._view.evidence.show(kind, self._thing.id)
+            await self._view.show_evidence(kind, self._thing.id)
 
     def show(self, told: ToldRow | None) -> None:
         """Say what happened; None leaves the row away."""

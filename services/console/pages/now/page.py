@@ -99,7 +99,7 @@ class NowView:
             self.has_seen_some = True
             self.draw_steps()
         if self.shown.chosen is not None:
-            await self.evidence.show(*self.shown.chosen)
+            await self.show_evidence(*self.shown.chosen)
         ui.timer(TICK_S, self.tick)
         ui.timer(STORY_EVERY_S, self.story.refresh)
 
@@ -202,7 +202,11 @@ class NowView:
         if told is None:
             self.evidence.close()
         else:
-            await self.evidence.show(str(told["kind"]), str(told["id"]), told)
+            await self.show_evidence(str(told["kind"]), str(told["id"]), told)
+
+    async def show_evidence(self, kind: str, id_: str, told: dict[str, Any] | None = None) -> None:
+        """Show the evidence of a match, episode, alert or detection."""
+        await self.evidence.show(kind, id_, told)
 
     def put_address(self) -> None:
         """Have the address lead to what is shown."""

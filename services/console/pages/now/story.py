@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from services.common.instants import system_clock_us
+from services.console.pages.now.context import NowContext
 from services.console.pages.now.moments import Moment, last_moments
 from services.console.pages.number_words import counted
 from services.console.pages.shell import Words
 from services.console.rest.answers import EpisodeAnswer, MatchAnswer, PageAnswer
 from services.console.rest.services import Parameters, Rest, RestError
-
-if TYPE_CHECKING:
-    from services.console.pages.now.page import NowView
 
 LOOKED_AT = 200
 SHOWN, MOST_AREAS = 2, 50  # sentences above the timeline, which stays in the first screen; and with those that fold
@@ -48,7 +45,7 @@ async def _newest(rest: Rest, asked: Parameters) -> tuple[list[EpisodeAnswer], l
 class Story:
     """The sentences at the top of the page; their words change in place, so that nobody loses the focus."""
 
-    def __init__(self, view: NowView) -> None:
+    def __init__(self, view: NowContext) -> None:
         self._view = view
         self._moments: dict[str, Moment] = {}
         self._words: dict[tuple[str, bool], Words] = {}

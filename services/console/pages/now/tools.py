@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from services.console.pages.now.context import NowContext
 from services.console.pages.now.history_of_range import KeptThings
 from services.console.pages.shell import Words, button, choice, text_field
 from services.console.pages.shown_range import SPANS_US, ShownRange
-
-if TYPE_CHECKING:
-    from services.console.pages.now.page import NowView
 
 
 class NowTools:
     """What stands around the timeline of `view`."""
 
-    def __init__(self, view: NowView, areas: list[str]) -> None:
+    def __init__(self, view: NowContext, areas: list[str]) -> None:
         self._view = view
         with ui.element("div").classes("row tools").props('role=toolbar aria-label="What the timeline shows"'):
             with ui.element("div").classes("row group"):
