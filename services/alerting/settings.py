@@ -140,7 +140,7 @@ class AlertingSettings(ComponentSettings):
         le=1_000_000,
         description="Matches and changes of episodes that may wait for one live reader before it is dropped.",
     )
-    live_heartbeat_s: Seconds = Field(15.0, description="Pause between comments that keep a quiet live stream open.")
+    live_heartbeat_s: Seconds = Field(5.0, description="Pause between comments that keep a quiet live stream open.")
     live_send_timeout_s: Seconds = Field(
         30.0, description="How long a live reader may take to accept one piece before it is dropped."
     )

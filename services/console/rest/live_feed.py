@@ -26,7 +26,7 @@ KINDS: dict[str, type[Any]] = {
 }
 DETECTIONS = "detections"  # the kind of what is not told live, but looked at: a `RecentAnswer`
 MOST_AT_ONCE = 500
-QUIET_S = 45.0  # alerting sends a comment every 15 s
+QUIET_S = 15.0  # alerting sends a comment every 5 s
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 LINGER_S = 30.0  # a page that is opened anew finds the connection still there
 LONGEST_EVENT_BYTES = 4 * 2**20

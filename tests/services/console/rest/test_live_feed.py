@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from services.alerting.settings import AlertingSettings
 from services.console.metrics import ConsoleMetrics
 from services.console.rest import live_feed
 from services.console.rest.live_feed import EventLines, LiveEvent, LiveFeeds, LiveReader
@@ -31,6 +32,10 @@ def test_events_are_the_same_however_they_are_cut(cuts: list[int]) -> None:
         at = cut
     assert events == [("match", b"{1}"), ("alert", b"{2\n3}")]
     assert lines.last_id == "9"
+
+
+def test_a_stream_is_quiet_too_long_once_three_comments_are_missed() -> None:
+    assert 3 * AlertingSettings.model_fields["live_heartbeat_s"].default == live_feed.QUIET_S
 
 
 def test_an_event_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
