@@ -36,11 +36,13 @@ from services.common.http.pages import (
     page_limit,
 )
 from services.common.http.problem import Problem
+from services.common.http.shares import NoPlaceError, Shares
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError
 from services.common.topic_names import TopicNames
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01
+MOST_READING = 8  # each reads up to 20,000 records through a consumer of its own
 REQUESTS_PER_S = 1000.0
 
 Pattern = Annotated[str, Field(min_length=1, max_length=128)]
@@ -202,14 +204,25 @@ def caller_router() -> APIRouter:
 def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> APIRouter:
     """Return the route that shows who changed what."""
     router = APIRouter(prefix="/v1/audit", tags=["access"])
+    reading = Shares(MOST_READING, "lists of changes being read")
 
     @router.get(
         "",
         summary="Who changed what",
         responses=AWAY,
     )
-    def list_changes(wanted: Annotated[AuditParameters, Query()]) -> AuditPage:
+    def list_changes(wanted: Annotated[AuditParameters, Query()], who: Who) -> AuditPage:
         """Return changes of all components, newest first."""
+        try:
+            reading.take(who.peer)
+        except NoPlaceError as why:
+            raise Problem(why.status, str(why), {"Retry-After": "1"}) from None
+        try:
+            return changes_read(wanted)
+        finally:
+            reading.leave(who.peer)
+
+    def changes_read(wanted: AuditParameters) -> AuditPage:
         limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
         before = decode_cursor(wanted.filters(), wanted.cursor)
         try:
