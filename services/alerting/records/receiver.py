@@ -26,7 +26,10 @@ def _http_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.fragment:
         raise ValueError("an http or https URL without user name and fragment")
-    _ = parts.port  # a ValueError for one that is no port
+    if not text.isprintable() or " " in text:  # urlsplit takes line breaks away
+        raise ValueError("a URL without blanks and control characters")
+    if parts.port == 0:  # a ValueError for one that is no port
+        raise ValueError("a URL whose port is 1 to 65535")
     return text
 
 
