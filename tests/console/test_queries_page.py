@@ -172,7 +172,7 @@ def write(page: Page, text: str) -> None:
 def test_the_papers_sql_is_typed_and_what_is_no_sql_yet_is_kept(open_page: OpenPage, line: Line) -> None:
     page = begun(open_page, "ptjoin", "SQL")
     write(page, "SELECT * FROM seismic A, acoustic B\nWHERE WINDOW(A, B) = 2000 WITH THRESHOLD often")
-    expect(page.locator(".field-fault").first).to_contain_text("line 2")
+    expect(page.get_by_role("alert").filter(has_text="line 2, column 42")).to_be_visible()
     expect(page.locator(".code-fault")).to_contain_text("WITH THRESHOLD often")
     shoot(page, "queries-sql-fault")
     page.get_by_role("button", name="Form").click()
