@@ -16,10 +16,11 @@ from services.alerting.settings import AlertingSettings
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 
+NO_NUL = r"^[^\x00]*$"  # which PostgreSQL keeps in no text
 LONGEST_US = 366 * 86_400 * 1_000_000
 
 SilenceId = Annotated[str, Path(max_length=200, description="The silence's id.")]
-Glob = Annotated[str, Field(max_length=200)]
+Glob = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
 
 
 class SilenceDocument(BaseModel):
@@ -27,7 +28,7 @@ class SilenceDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    matchers: dict[Annotated[str, Field(min_length=1, max_length=200)], Glob] = Field(
+    matchers: dict[Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)], Glob] = Field(
         min_length=1,
         max_length=16,
         description="Label to text in which * stands for any characters and ? for one; all must fit. Every alert has "
@@ -36,8 +37,8 @@ class SilenceDocument(BaseModel):
     )
     from_: Instant | None = Field(None, alias="from", description="When it begins; left out, now.")
     until: Instant = Field(description="When it ends.")
-    by: str = Field(min_length=1, max_length=200, description="Who says so.")
-    why: str = Field(min_length=1, max_length=1000, description="Why.")
+    by: str = Field(min_length=1, max_length=200, pattern=NO_NUL, description="Who says so.")
+    why: str = Field(min_length=1, max_length=1000, pattern=NO_NUL, description="Why.")
 
 
 class SilenceBody(BaseModel):

@@ -98,6 +98,9 @@ def test_a_silence_begins_is_listed_and_ends(api: Api) -> None:
         {"matchers": {"area": "*" * 201}},
         {"until": "1990-01-01T00:00:00Z"},
         {"by": ""},
+        {"by": "ann\0"},
+        {"why": "\0"},
+        {"matchers": {"area": "b\0y"}},
         {"other": 1},
     ],
 )
