@@ -83,11 +83,12 @@ def test_windows_without_number_suspend_their_query_before_they_are_made(questio
 
 
 def test_windows_that_hold_much_and_answer_little_are_looked_at_in_blocks() -> None:
-    """3,000 groups in 10,000 windows each are 15 million rows, of which none lasts."""
+    """3,000 runs of one unit in 5,000 windows each are 15 million rows, which make one answer a window."""
     core = FusionCore(STREAMS, Limits(max_push_s=100), 0, clock_s=(ticks := Ticks()))
-    core.push([put(0, windows(lasting_s=2000)), put(1, AWAKE)])
+    core.push([put(0, windows(longest=True)), put(1, AWAKE)])
+    runs = [Row(f"r{nth}", 1000 + nth / 3, attributes=(("unit", "u"), ("level", nth % 2))) for nth in range(3000)]
     with allocated(400 * MEGABYTE):
-        output = after_all(core, 3_000)
+        output = core.push([frame(0, [*runs, Row("end", 9000, attributes=END)])])
     assert suspended(output)[""]["limit"] == "max_query_s"
     assert ticks.now < 60
 
