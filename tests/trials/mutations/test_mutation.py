@@ -1,5 +1,6 @@
 """A patch says what is wrong and who notices it."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,9 @@ def test_ours_name_tests_that_there_are() -> None:
     for mutation in mutations_in(FOLDER):
         for file, _, test in (each.partition("::") for each in mutation.tests):
             assert f"def {test}" in (ROOT / file).read_text(encoding="utf-8"), mutation.name
+
+
+def test_ours_can_be_planted_in_the_code_as_it_is() -> None:
+    patches = [str(mutation.patch) for mutation in mutations_in(FOLDER)]
+    for patch in patches:  # one by one: some change the same lines
+        subprocess.run(["git", "apply", "--check", patch], cwd=ROOT, check=True)
