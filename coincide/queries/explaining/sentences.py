@@ -182,9 +182,10 @@ def _work(explanation: Explanation) -> list[str]:
     candidates = explanation.work.candidates_per_detection
     if not candidates:
         return []
-    if candidates < 1:
-        return [f"In {spoken(1 / candidates, 2)} detections chance makes 1 candidate at most that must be looked at."]
-    return [f"For each detection chance makes up to about {spoken(candidates, 2)} candidates that must be looked at."]
+    if (in_so_many := spoken(1 / candidates, 2)) != "1" and candidates < 1:
+        return [f"In {in_so_many} detections chance makes 1 candidate at most that must be looked at."]
+    few = "about 1 candidate" if in_so_many == "1" else f"up to about {spoken(candidates, 2)} candidates"
+    return [f"For each detection chance makes {few} that must be looked at."]
 
 
 UNITS_H = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "week": 168.0, "year": 8_766.0}

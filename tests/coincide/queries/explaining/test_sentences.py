@@ -37,6 +37,19 @@ def test_roles_edges_and_work_are_said_in_plain_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("candidates", "said"),
+    [
+        (0.5, "In 2 detections chance makes 1 candidate at most that must be looked at."),
+        (0.98, "For each detection chance makes about 1 candidate that must be looked at."),
+        (1.0, "For each detection chance makes about 1 candidate that must be looked at."),
+        (2.5, "For each detection chance makes up to about 2.5 candidates that must be looked at."),
+    ],
+)
+def test_work_is_told_for_many_detections_or_for_each(candidates: float, said: str) -> None:
+    assert sentences_of(replace(WHOLE, work=ExpectedWork(3.0, candidates)))[-1] == said
+
+
+@pytest.mark.parametrize(
     ("per_hour", "said"),
     [
         (9_000.0, "about 2.5 matches a second"),
