@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from services.common.template_proposals import TemplateForm, TemplateProposal
-from tests.console.conftest import running_console, shoot
+from tests.console.conftest import opened_anew, running_console, shoot
 from tests.console.everybody import faults_of
 from tests.console.line import running_line
 from tests.console.past import running_past
@@ -188,7 +188,8 @@ def test_an_empty_system_says_on_each_page_what_to_do_first(open_page: OpenPage,
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     faults = [f"sign-in: {each}" for each in faults_of(page)]
     page.get_by_label("Key").fill(key)
-    page.get_by_role("button", name="Sign in").click()
+    with opened_anew(page):
+        page.get_by_role("button", name="Sign in").click()
     for path, words in EMPTY.items():
         page.goto(url + path)
         expect(page.locator(".content")).to_contain_text(words)
