@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
@@ -29,6 +30,7 @@ class Reading(NamedTuple):
     children_s: float  # by its children that ended, and theirs, once it has waited for them
     disk_bytes: int
     is_over: bool = False  # it has ended, and its parent has not noticed yet
+    gave_way_s: float = 0.0  # how long those of its threads that give way to all others have waited for a core
 
     @property
     def all_s(self) -> float:
@@ -64,11 +66,30 @@ def _reading(process: psutil.Process) -> Reading:
             times.children_user + times.children_system,
             disk_bytes,
             process.status() == psutil.STATUS_ZOMBIE,
+            _gave_way_s(process.pid),
         )
 
 
-def spent(before: Mapping[Any, Reading], after: Mapping[Any, Reading]) -> tuple[float, int]:
-    """Return the processor time in seconds, and the bytes to and from disks, that a family used between two looks.
+def _gave_way_s(pid: int) -> float:
+    """Return 0 where the system does not tell: only Linux says how long a thread was ready and got no core."""
+    waited_ns = 0
+    with suppress(OSError, AttributeError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            if os.sched_getscheduler(int(thread.name)) == os.SCHED_IDLE:
+                waited_ns += int((thread / "schedstat").read_text(encoding="ascii").split()[1])
+    return waited_ns / 1e9
+
+
+class Spent(NamedTuple):
+    """What a family used between two looks."""
+
+    cpu_s: float
+    disk_bytes: int
+    gave_way_s: float  # a run over history works for hours like this on a machine whose cores others keep busy
+
+
+def spent(before: Mapping[Any, Reading], after: Mapping[Any, Reading]) -> Spent:
+    """Return what a family used.
 
     What a process had used until it ended is not counted again where its parent is given it.
     """
@@ -79,13 +100,14 @@ def spent(before: Mapping[Any, Reading], after: Mapping[Any, Reading]) -> tuple[
         while heir in by_pid and by_pid[heir][0] not in after:
             heir = by_pid[heir][1].parent_pid
         given_s[heir] = given_s.get(heir, 0.0) + before[process].all_s
-    cpu_s, disk_bytes = 0.0, 0
+    cpu_s, disk_bytes, gave_way_s = 0.0, 0, 0.0
     for process, now in after.items():
         then = before.get(process, _NOTHING)
         cpu_s += max(0.0, now.cpu_s - then.cpu_s)
         cpu_s += max(0.0, now.children_s - then.children_s - given_s.get(now.pid, 0.0))
         disk_bytes += max(0, now.disk_bytes - then.disk_bytes)
-    return cpu_s, disk_bytes
+        gave_way_s += max(0.0, now.gave_way_s - then.gave_way_s)
+    return Spent(cpu_s, disk_bytes, gave_way_s)
 
 
 def crowding() -> float:
@@ -156,13 +178,13 @@ class Patience:
         """Take a look, and return whether a process has ended, and is named still at the look after that."""
         roots = set(self._families())
         seen = self._look([*roots, *self._seen])  # those too whose parent ended
-        cpu_s, disk_bytes = spent(self._seen, seen)
+        used = spent(self._seen, seen)
         dead = {root for root in roots if root not in seen or seen[root].is_over}
         ended = dead & self._dead
         self._dead, self._seen = dead, seen
-        self.used_s += cpu_s
-        self._since_alive_s += cpu_s
-        self._since_alive_bytes += disk_bytes
+        self.used_s += used.cpu_s
+        self._since_alive_s += used.cpu_s + used.gave_way_s
+        self._since_alive_bytes += used.disk_bytes
         return bool(ended)
 
     def _is_alive(self) -> bool:

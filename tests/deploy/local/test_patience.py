@@ -36,6 +36,8 @@ class Machine:
     bytes_a_second: float = 0.0
     ends_at_s: float = float("inf")
     crowded: float = 1.0
+    gives_way_from_s: float = float("inf")
+    gives_way_until_s: float = float("inf")
     now_s: float = 0.0
     used_s: float = 5.0  # before the wait
     looks: list[float] = field(default_factory=list)
@@ -48,7 +50,9 @@ class Machine:
         self.looks.append(self.now_s)
         moved = int(self.bytes_a_second * self.now_s)
         is_seen = FATHER in set(roots) and self.now_s < self.ends_at_s
-        return {FATHER: reading(FATHER, self.used_s, disk_bytes=moved)} if is_seen else {}
+        gave_way_s = max(0.0, min(self.now_s, self.gives_way_until_s) - self.gives_way_from_s)
+        now = reading(FATHER, self.used_s, disk_bytes=moved)._replace(gave_way_s=gave_way_s)
+        return {FATHER: now} if is_seen else {}
 
     def patience(self, budget_s: float = 90.0, named: Callable[[], Iterable[Any]] = lambda: (FATHER,)) -> Patience:
         return Patience(
@@ -155,7 +159,25 @@ def test_each_wait_counts_from_its_own_begin() -> None:
 def test_what_a_family_used_is_neither_lost_nor_counted_twice(
     before: dict[str, Reading], after: dict[str, Reading], used_s: float
 ) -> None:
-    assert spent(before, after)[0] == pytest.approx(used_s)
+    assert spent(before, after).cpu_s == pytest.approx(used_s)
+
+
+def test_a_process_that_gives_way_and_gets_no_core_is_at_work() -> None:
+    machine = Machine({0: 0.0}, gives_way_from_s=0)
+    assert machine.patience().wait(lambda: machine.now_s >= 300) is None
+    machine = Machine({0: 0.0}, gives_way_from_s=0, gives_way_until_s=10)
+    assert (machine.patience().wait(never) or "").startswith("did nothing for 3")
+    assert 40 <= machine.now_s < 42
+
+
+def test_how_long_a_process_gave_way_is_read() -> None:
+    busy = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
+    idle = f"import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n{busy}"
+    with running(busy) as others, running(idle) as process:
+        until(lambda: readings([process])[process].gave_way_s > 0.2, of=[process])
+        assert readings([others])[others].gave_way_s == 0.0  # it gives way to nobody
+        others.kill()
+        process.kill()
 
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
