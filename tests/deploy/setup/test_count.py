@@ -43,7 +43,7 @@ def test_it_tells_while_the_program_runs_and_keeps_all_that_it_said(
 
 
 def test_a_program_that_fails_is_told_by_its_status_and_last_words(tmp_path: Path) -> None:
-    program = "import sys\nfor each in range(9): print(each)\nsys.exit('no network')"
+    program = "import sys\nfor each in range(9): print(each, flush=True)\nsys.exit('no network')"
     assert run_and_tell([sys.executable, "-c", program], Count("jars", CAME), tmp_path / "log") == 1
     assert "no network" in last_words(tmp_path / "log")
     assert "  0" not in last_words(tmp_path / "log").splitlines()
