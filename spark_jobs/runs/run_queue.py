@@ -180,7 +180,7 @@ class RunQueue:
             self._waiting.pop(run, None)
             self._anew.pop(run, None)
             self._askers.pop(run, None)
-            if run == self._at_work:
+            if run == self._at_work and self.folder(run).summary()["state"] in UNFINISHED:
                 self.folder(run).note_cancelled()
                 self._cancelled.add(run)  # deleted once it has ended
             else:

@@ -271,6 +271,27 @@ def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: Hist
     queue.stop(5)
 
 
+def test_a_run_that_has_ended_is_gone_once_it_is_deleted(settings: HistorySettings) -> None:
+    told, may_return = threading.Event(), threading.Event()
+
+    def execute(_request: AnyRequest, reporter: Reporter) -> None:
+        reporter.tell("done")
+        told.set()
+        may_return.wait(30)
+
+    queue = RunQueue(settings.runs_path, execute, Kept(9))
+    queue.start()
+    [request] = requests(settings, 1)
+    queue.submit(request)
+    assert told.wait(30)
+    assert queue.delete(request.id)
+    assert queue.summary(request.id) is None
+    assert queue.submit(request)[1]
+    may_return.set()
+    until(lambda: (queue.summary(request.id) or {}).get("state") == "done", 60, of=[psutil.Process()])
+    queue.stop(5)
+
+
 class Dying:
     """Does its first run until it was cancelled and may end, and then says so; later ones at once."""
 
