@@ -63,7 +63,9 @@ def _main() -> None:
     archives = ensure_class_archives()
     folder = archives.broker.parent
     print(
-        f"Archives of loaded classes in {folder}" if archives.are_written else "This Java writes no archives of classes"
+        f"Archives of loaded classes in {folder}"
+        if archives.are_written
+        else "No archives of classes: this Java writes none, or did not end in time on a busy machine"
     )
 
 
