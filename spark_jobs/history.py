@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -130,11 +130,16 @@ def yield_to_live_work() -> None:
             AUTOGROUP.write_text(str(LEAST))
 
 
-def history_queue(settings: HistorySettings, streams: Streams, proposed: Proposed) -> RunQueue:
-    """Return the queue of `serve`; `proposed` takes the templates that a run which learns proposes."""
+def history_queue(
+    settings: HistorySettings, streams: Streams, proposed: Proposed, give_way: Callable[[], None] = yield_to_live_work
+) -> RunQueue:
+    """Return the queue of `serve`; `proposed` takes the templates that a run which learns proposes.
+
+    `give_way` is called in the thread of each run, before it.
+    """
 
     def execute(request: AnyRequest, reporter: Reporter) -> None:
-        yield_to_live_work()
+        give_way()
         if isinstance(request, LearningRequest):
             LearningRun(request, settings, reporter, proposed).execute()
         else:

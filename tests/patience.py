@@ -39,3 +39,7 @@ def _look_at_others(roots: Iterable[psutil.Process]) -> Mapping[psutil.Process, 
         share = 0.0 if len(found) > 1 else SHARE_OF_THREADS
         found[own] = found[own]._replace(cpu_s=share * found[own].cpu_s, disk_bytes=0)
     return found
+
+
+def keep_priority() -> None:
+    """Give way to nobody: a test's own run would stand still for as long as others keep the cores busy."""

@@ -23,6 +23,7 @@ from spark_jobs.runs.run_queue import RunQueue
 from spark_jobs.runs.run_server import RunServer, RunService, read_request
 from spark_jobs.settings import HistorySettings
 from tests.console.line import STREAMS, Line
+from tests.patience import keep_priority
 from tests.spark_jobs.replaying.test_answers import table_of
 
 
@@ -40,7 +41,7 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
         kafka_bootstrap="127.0.0.1:1",
         port=line.ports["history"],
     )
-    queue = history_queue(settings, STREAMS, partial(_propose, line))
+    queue = history_queue(settings, STREAMS, partial(_propose, line), give_way=keep_priority)
     service = RunService(
         queue, run_metrics(queue), lambda asked: _request(line, asked), partial(_compared, line, queue)
     )

@@ -23,7 +23,7 @@ from spark_jobs.runs import run_queue
 from spark_jobs.runs.run_queue import Kept, RunQueue
 from spark_jobs.runs.run_server import RunServer
 from spark_jobs.settings import HistorySettings
-from tests.patience import until
+from tests.patience import keep_priority, until
 from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.replaying.test_answers import STREAMS
 from tests.spark_jobs.runs.test_run import RULED
@@ -55,7 +55,7 @@ def records() -> KeptRecords:
 def client(
     settings: HistorySettings, proposed: list[TemplateProposal], records: KeptRecords
 ) -> Iterator[httpx2.Client]:
-    queue = history_queue(settings, STREAMS, proposed.extend)
+    queue = history_queue(settings, STREAMS, proposed.extend, keep_priority)
     access = ComponentAccess("history", settings, CollectorRegistry(), publisher=records)
     server = RunServer(settings.model_copy(update={"port": 0}), access, run_service(queue, settings))
     queue.start()
@@ -201,7 +201,7 @@ class Stalling:
 
 
 def requests(settings: HistorySettings, count: int) -> list[RunRequest]:
-    service = run_service(history_queue(settings, STREAMS, lambda _: None), settings)
+    service = run_service(history_queue(settings, STREAMS, lambda _: None, keep_priority), settings)
     return [service.request_of({**ASKED, "to": 1 + nth}) for nth in range(count)]
 
 
