@@ -12,11 +12,11 @@ from services.alerting.alerts.controls import Silence, read_silences
 from services.alerting.api.listings import Instant
 from services.alerting.api.result_models import problems
 from services.alerting.queries.acts import Acts
+from services.alerting.records.records import NO_NUL
 from services.alerting.settings import AlertingSettings
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 
-NO_NUL = r"^[^\x00]*$"  # which PostgreSQL keeps in no text
 LONGEST_US = 366 * 86_400 * 1_000_000
 
 SilenceId = Annotated[str, Path(max_length=200, description="The silence's id.")]

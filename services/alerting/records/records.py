@@ -14,9 +14,10 @@ from coincide.wire import fields
 from services.common.nesting import MOST_LEVELS, is_too_deep
 
 INT64_MAX = 2**63 - 1
+NO_NUL = r"^[^\x00]*$"  # PostgreSQL keeps that character in no text
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
-Word = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[^\x00]*$")]
+Word = Annotated[str, msgspec.Meta(max_length=200, pattern=NO_NUL)]
 Version = Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
 Microseconds = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
