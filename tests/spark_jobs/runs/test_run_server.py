@@ -310,7 +310,8 @@ class Dying:
         reporter.tell("done")
 
 
-def test_who_asks_for_a_run_that_is_being_cancelled_gets_a_new_one(settings: HistorySettings) -> None:
+def being_cancelled(settings: HistorySettings) -> tuple[Dying, RunQueue, RunRequest]:
+    """Return a queue whose run at work was cancelled, and has not ended yet."""
     dying = Dying()
     queue = RunQueue(settings.runs_path, dying, Kept(9))
     queue.start()
@@ -318,6 +319,11 @@ def test_who_asks_for_a_run_that_is_being_cancelled_gets_a_new_one(settings: His
     queue.submit(request)
     assert dying.begun.wait(5)
     assert queue.delete(request.id)
+    return dying, queue, request
+
+
+def test_who_asks_for_a_run_that_is_being_cancelled_gets_a_new_one(settings: HistorySettings) -> None:
+    dying, queue, request = being_cancelled(settings)
     said, is_new = queue.submit(request)
     assert (is_new, said["state"], said["ahead"]) == (True, "queued", 1)
     assert not queue.submit(request)[1]  # that one is asked for twice
@@ -366,13 +372,7 @@ def test_nobody_takes_along_what_was_asked_of_the_process_before(settings: Histo
 
 
 def test_a_new_one_is_cancelled_as_well_before_the_old_one_has_ended(settings: HistorySettings) -> None:
-    dying = Dying()
-    queue = RunQueue(settings.runs_path, dying, Kept(9))
-    queue.start()
-    [request] = requests(settings, 1)
-    queue.submit(request)
-    assert dying.begun.wait(5)
-    assert queue.delete(request.id)
+    dying, queue, request = being_cancelled(settings)
     assert queue.submit(request)[1]
     assert queue.delete(request.id)
     dying.may_end.set()
@@ -382,13 +382,7 @@ def test_a_new_one_is_cancelled_as_well_before_the_old_one_has_ended(settings: H
 
 
 def test_a_new_one_is_not_lost_where_the_process_ends_meanwhile(settings: HistorySettings) -> None:
-    dying = Dying()
-    queue = RunQueue(settings.runs_path, dying, Kept(9))
-    queue.start()
-    [request] = requests(settings, 1)
-    queue.submit(request)
-    assert dying.begun.wait(5)
-    assert queue.delete(request.id)
+    dying, queue, request = being_cancelled(settings)
     assert queue.submit(request)[1]
     assert not queue.stop(0.05)
     dying.may_end.set()
