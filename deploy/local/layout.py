@@ -25,6 +25,8 @@ from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 _LONGEST_SOCKET_PATH = 95
 #: What listens beside Kafka, in the order of `Ports`.
 COMPONENTS = ("ingest", "alerting", "fusion", "archive", "history", "console")
+#: A process with a Java that has not ended so long after it was asked to is killed.
+JAVA_STOP_S = 30
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Layout:
     secure: frozenset[str] = frozenset()  # the components that speak HTTPS
     trusted: Path | None = None  # the certificates by which their callers know them; None: what this machine trusts
     topic_names: TopicNames = DEFAULT_NAMES  # the names of the topics of its components
+    java_stop_s: int = JAVA_STOP_S
 
     @classmethod
     def of_checkout(cls, environ: Mapping[str, str] = os.environ, overrides: Mapping[str, str] | None = None) -> Self:
@@ -171,6 +174,7 @@ class Layout:
             "COINCIDE_LOCAL_CONTROLLER_PORT": str(self.ports.controller),
             "COINCIDE_LOCAL_INGEST": self.url("ingest"),
             "COINCIDE_LOCAL_TRUSTED": str(self.trusted or ""),
+            "COINCIDE_LOCAL_JAVA_STOP_S": str(self.java_stop_s),
         }
 
 

@@ -39,7 +39,6 @@ OPTIONAL = frozenset({"console", *OF_ARCHIVE, HARBOUR})
 #: Called with a process name and what it does now: ``starting``, ``starting, 42 s of processor time``, ``ready``.
 Report = Callable[[str, str], None]
 
-DOWN_TIMEOUT_S = 120.0
 STRAGGLERS_TIMEOUT_S = 20.0
 _HTTP_TIMEOUT_S = 30.0
 _POLL_S = 0.2
@@ -171,7 +170,7 @@ class System:
         """Stop every process in order and return what had to be killed, a line each; harmless where none runs."""
         for client in self._clients:
             client.close()
-        self.supervision.shut_down(DOWN_TIMEOUT_S)
+        self.supervision.shut_down(4 * self.layout.java_stop_s)  # three with a Java, one by one, and all the others
         stragglers = self._processes()
         for process in stragglers:  # of a runner that was killed itself, say
             with suppress(psutil.NoSuchProcess):

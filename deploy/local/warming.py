@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -20,6 +21,9 @@ from deploy.local.layout import Layout
 from deploy.local.machine import exit_with
 from deploy.local.system import System
 from spark_jobs.job.session import DRIVER_OPTIONS
+
+#: A Java writes its archive when it ends: in some 5 s, and in minutes on a machine that is busy with something else.
+WRITE_S = 600
 
 
 def ensure_class_archives() -> ClassArchives:
@@ -41,7 +45,7 @@ def ensure_class_archives() -> ClassArchives:
 def _run_once(folder: Path, archives: ClassArchives) -> None:
     options = {"spark.driver.extraJavaOptions": f"{DRIVER_OPTIONS} {write_option(archives.spark)}"}
     overrides = {"KAFKA_OPTS": write_option(archives.broker), "COINCIDE_FUSION_SPARK_CONF": json.dumps(options)}
-    system = System(Layout.isolated(folder, overrides))
+    system = System(replace(Layout.isolated(folder, overrides), java_stop_s=WRITE_S))
     try:
         system.up()
         _find_a_match(system)

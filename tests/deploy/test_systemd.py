@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.layout import JAVA_STOP_S
 from deploy.local.machine import HERE, ROOT
 from deploy.local.system import OF_ARCHIVE, PROCESSES
 from services.alerting.server import LOST
@@ -68,7 +69,8 @@ def test_a_unit_runs_the_command_of_make_up(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_is_stopped_and_started_again_as_make_up_does(name: str) -> None:
     said, runner = unit(name), program(name)
-    assert said["TimeoutStopSec"] == [runner["stopwaitsecs"]]
+    java_stop = "%(ENV_COINCIDE_LOCAL_JAVA_STOP_S)s"
+    assert said["TimeoutStopSec"] == [runner["stopwaitsecs"].replace(java_stop, str(JAVA_STOP_S))]
     assert said.get("RestartPreventExitStatus", []) == ([runner["exitcodes"]] if "exitcodes" in runner else [])
     assert entries(COMMON)["Restart"] == ["on-failure"]
     assert entries(COMMON)["StartLimitIntervalSec"] == ["0"]
