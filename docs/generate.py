@@ -14,11 +14,16 @@ from pydantic_core import PydanticUndefined
 
 import coincide
 from coincide.sliding.choice import TYPICAL
+from coincide.wire.contracts import CONTRACTS, Contract
+from coincide.wire.rebuild_record import RebuildRecord
+from docs.asyncapi import asyncapi
 from services.alerting.metrics import Metrics as AlertingMetrics
+from services.alerting.records.alert import Alert
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
 from services.common.kafka import create_producer
+from services.common.query_contract import query_schema
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import load_topics
@@ -67,6 +72,16 @@ def documents() -> dict[str, str]:
         "docs/reference/rest.md": _rest_page(_ingest_app().openapi(), _alerting_app().openapi()),
         "docs/contracts/ingest.openapi.json": _openapi(_ingest_app()),
         "docs/contracts/alerting.openapi.json": _openapi(_alerting_app()),
+        **{
+            f"docs/contracts/{topic}.schema.json": _contract(topic, contract, f"Record of coincide.{topic}")
+            for topic, contract in CONTRACTS.items()
+        },
+        "docs/contracts/alert.schema.json": _contract("alert", Contract(Alert), "Alert"),
+        "docs/contracts/rebuild.schema.json": _contract(
+            "rebuild", Contract(RebuildRecord), "Record of coincide.status: a rebuild"
+        ),
+        "docs/contracts/asyncapi.json": json.dumps(asyncapi(), indent=2) + "\n",
+        "docs/contracts/query.schema.json": json.dumps(query_schema(), indent=2) + "\n",
         "services/console/drawing/query_code/schema.js": _query_schema(),
         **_python_pages(),
     }
@@ -120,11 +135,17 @@ STATUS_EXAMPLE: dict[str, Any] = {
 }
 
 
+def _contract(name: str, contract: Contract, title: str) -> str:
+    """Return the JSON Schema of a record, with the examples that lie beside it."""
+    file = ROOT / "docs/contracts/examples" / f"{name}.json"
+    examples = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    return json.dumps(contract.schema(title, examples), indent=2) + "\n"
+
+
 def _query_schema() -> str:
     """Return the contract of a query as a module for the browser, which is served without the documents."""
-    schema = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
-    notice = "// Written by `make docs` from docs/contracts/query.schema.json; change it there.\n"
-    return f"{notice}export const schema = {json.dumps(schema, indent=1)};\n"
+    notice = "// Written by `make docs` from coincide/queries/query.schema.json; change it there.\n"
+    return f"{notice}export const schema = {json.dumps(query_schema(), indent=1)};\n"
 
 
 def _settings_page() -> str:
@@ -191,7 +212,8 @@ def _topics_page() -> str:
     return (
         f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by "
         "`python -m services.common.topics`. Each name begins with `topic_prefix`, here the one as shipped. "
-        "The records' JSON Schemas are in `docs/contracts/`.\n\n"
+        "The records' JSON Schemas are in `docs/contracts/`, and [asyncapi.json](../contracts/asyncapi.json) lists "
+        "all topics and the live stream with them.\n\n"
         f"| topic | partitions | settings |\n|---|---|---|{rows}\n\n{_frames_section()}"
     )
 

@@ -1,12 +1,14 @@
 """docs/contracts says what our own code writes and alerting reads: the code itself makes every record."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from msgspec import structs
 from prometheus_client import CollectorRegistry
@@ -175,6 +177,25 @@ def test_every_schema_is_one_and_is_described(path: Path) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["title"]
     assert schema["description"]
+
+
+@pytest.mark.parametrize("service", ["ingest", "alerting"])
+def test_requests_have_names_that_programs_can_use(service: str) -> None:
+    document = json.loads((CONTRACTS / f"{service}.openapi.json").read_text(encoding="utf-8"))
+    named = [each["operationId"] for methods in document["paths"].values() for each in methods.values()]
+    assert len(set(named)) == len(named) > 15
+    assert [each for each in named if not re.fullmatch("[a-z]+([A-Z][a-z]*)*", each)] == []
+
+
+def test_the_asyncapi_document_has_every_topic_and_what_it_refers_to_is_there() -> None:
+    document = json.loads((CONTRACTS / "asyncapi.json").read_text(encoding="utf-8"))
+    declared = yaml.safe_load((CONTRACTS.parents[1] / "config/topics.yaml").read_text(encoding="utf-8"))["topics"]
+    assert set(document["channels"]) == {*declared, "live"}
+    references = re.findall(r'"\$ref": "([^"#]+)(?:#/components/schemas/(\w+))?"', json.dumps(document))
+    assert len(references) > len(declared)
+    for file, component in references:
+        found = json.loads((CONTRACTS / file).read_text(encoding="utf-8"))
+        assert not component or component in found["components"]["schemas"]
 
 
 def test_what_a_batch_leaves_is_told_as_agreed() -> None:

@@ -136,6 +136,7 @@ def write_matches(bootstrap: str, query_version: int, seconds: float) -> int:
         members = [{"role": role, "sensor": f"{role}-1", "id": f"h-{role}-{number}", **of_each} for role in "sa"]
         record = {"v": 1, "id": f"m-{number}", "query": "rings", "query_version": query_version, "area": "bay"}
         record |= {"probability": 0.9, "earliest_us": now_us, "latest_us": now_us, "received_at_us": now_us}
+        record |= {"occurred": None, "chance_rate_hz": None}
         producer.send("coincide.matches", key=b"bay", value=json.dumps({**record, "members": members}).encode())
     producer.flush(timeout=10)
     producer.close()

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coincide.fusion.core.host import UNKNOWING, Host
-from coincide.fusion.records.kafka_records import InputRecord, Output, OutputRecord
+from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
+from coincide.wire.output_record import OutputRecord
 from spark_jobs.fusion import main
 
 _RING_SLOTS = 16

@@ -1,9 +1,9 @@
-"""Fields of records: what a name may be, what an unreadable one raises, and how a letter shows it."""
+"""Fields of records: what each kind of them may be, what an unreadable one raises, and how a letter shows it."""
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta, Raw, UnsetType
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 
@@ -12,6 +12,27 @@ Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 
 #: A time in a record, from 1898 to 2112: what computes with it and what stores it cannot overflow.
 Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
+
+INT64_MAX = 2**63 - 1
+#: A time that was computed, or told by somebody: it may lie outside these years.
+Int64 = Annotated[int, Meta(ge=-(2**63), le=INT64_MAX)]
+Count = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+Version = Annotated[int, Meta(ge=1, le=INT64_MAX)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+#: What a query may read of a detection's attributes.
+Scalar = str | int | float | bool
+JsonObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+FormatVersion = Annotated[Literal[1], Meta(description="Version of this format.")]
+
+Field = TypeVar("Field")
+
+
+def or_none(field: Field | UnsetType) -> Field | None:
+    """Return a field that a record may leave out; None where it does."""
+    return None if isinstance(field, UnsetType) else field
+
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 NULL = Raw(b"null")

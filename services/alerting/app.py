@@ -33,6 +33,7 @@ from services.alerting.store.dialect import took_too_long
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
 from services.common.access.routes import audit_router, caller_router, keys_router
+from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.http.problem import Problem, problem_response
 from services.common.kafka import create_consumer
@@ -84,6 +85,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         version="1",
         lifespan=lifespan,
         dependencies=[Depends(_refuse_nul)],
+        generate_unique_id_function=operation_id,
         docs_url=None,  # see services.common.http.document_page
         redoc_url=None,
     )

@@ -7,6 +7,7 @@ from starlette.types import Lifespan
 
 from services.common.access.audit import AuditTrail
 from services.common.access.description import describe_access
+from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
@@ -54,6 +55,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         version="1",
         description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
         lifespan=lifespan,
+        generate_unique_id_function=operation_id,
         docs_url=None,  # see services.common.http.document_page
         redoc_url=None,
     )

@@ -11,8 +11,9 @@ from msgspec import Raw, Struct, msgpack
 from msgspec.json import Decoder, encode
 
 from coincide.fusion.control.control import QueryRecord
-from coincide.fusion.records.kafka_records import InputRecord, OutputRecord
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.wire.fields import UNREADABLE
+from coincide.wire.output_record import OutputRecord
 from coincide.wire.stream_records import StreamRecordError, is_stream_key, stream_record
 
 _LENGTH_BYTES = 4

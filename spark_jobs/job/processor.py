@@ -21,9 +21,10 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.core.host import UNKNOWING, Host
 from coincide.fusion.readings.sliding_queries import cheapest_by
-from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
+from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.fusion.saving.state_format import reading
 from coincide.sliding.choice import TYPICAL, SlidingCosts
+from coincide.wire.output_record import OutputRecord
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of

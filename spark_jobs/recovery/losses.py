@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
-from coincide.fusion.records.kafka_records import OutputRecord, Refusal
+from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.fields import NULL
+from coincide.wire.output_record import OutputRecord
 
 EXPIRED_UNREAD = "expired_unread"
 
@@ -43,4 +45,4 @@ def _letter(place: tuple[str, int], lost: range) -> OutputRecord:
         f"Kafka deleted {len(lost)} records of {topic}, partition {partition}, before fusion had read them: offsets "
         f"{lost.start} to {lost.stop - 1}"
     )
-    return Refusal(reason=EXPIRED_UNREAD, detail=detail).to_record()
+    return DeadLetter(reason=EXPIRED_UNREAD, detail=detail, record=NULL).to_record()

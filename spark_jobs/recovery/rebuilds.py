@@ -9,54 +9,24 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from coincide.wire.fields import UNREADABLE
+from coincide.wire.rebuild_record import KEY_PREFIX, RebuildRecord, State, decode_rebuild
 from services.common.instants import Clock, system_clock_us
 
-KEY = b"rebuild/"
 MOST_KEPT = 100  # of those that are done; beyond it the oldest are forgotten
 
-State = Literal["asked", "running", "failed", "done"]
-
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Places = Mapping[tuple[str, int], int]
 """Offsets by topic and partition."""
 Write = Callable[[Sequence[tuple[bytes, bytes | None]]], None]
 
 
-class Rebuild(Struct, kw_only=True, frozen=True):
-    """One rebuild; `ends` are the offsets that it reads up to, by partition. It has read so many of the records."""
-
-    v: Literal[1] = 1
-    id: Name
-    state: State
-    asked_at_us: int | None = None  # None, as are the next two, where nobody asked over REST
-    by: str | None = None
-    why: str | None = None
-    began_at_us: int | None = None
-    told_at_us: int | None = None
-    records: int = 0
-    read: int = 0
-    ends: dict[str, int] = {}
-    failure: str | None = None  # what fusion says that a person must put right first, where it failed
-
-    @property
-    def key(self) -> bytes:
-        """The record's key."""
-        return KEY + self.id.encode()
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """How far it has come, for a comparison with what was told of it before."""
-        return int(self.state != "asked"), self.told_at_us or 0
-
-
-_decode = msgspec.json.Decoder(Rebuild).decode
+def _place(rebuild: RebuildRecord) -> tuple[int, int]:
+    """Return how far it has come, for a comparison with what was told of it before."""
+    return int(rebuild.state != "asked"), rebuild.told_at_us or 0
 
 
 class Rebuilds:
@@ -68,23 +38,23 @@ class Rebuilds:
     def __init__(self, write: Write, clock_us: Clock = system_clock_us) -> None:
         self._write, self._clock_us = write, clock_us
         self._lock = threading.Lock()
-        self._known: dict[bytes, Rebuild] = {}
+        self._known: dict[bytes, RebuildRecord] = {}
         self._is_asked = False
 
     def take(self, key: bytes, value: bytes | None) -> bool:
         """Take over a record if it is of a rebuild, and return whether it is; one that is unusable is ignored."""
-        if not key.startswith(KEY):
+        if not key.startswith(KEY_PREFIX.encode()):
             return False
         with self._lock:
             if value is None:
                 self._known.pop(key, None)
                 return True
             try:
-                told = _decode(value)
+                told = decode_rebuild(value)
             except UNREADABLE:
                 return True
             known = self._known.get(key)
-            if known is None or known.place <= told.place:  # what was told before is read, too, and read again
+            if known is None or _place(known) <= _place(told):  # what was told before is read, too, and read again
                 self._known[key] = told
         return True
 
@@ -116,7 +86,7 @@ class Rebuilds:
             "failure": None,
         }
         waiting = self._those("asked", "running")
-        waiting = waiting or [Rebuild(id=f"b-{uuid.uuid4().hex}", state="asked")]
+        waiting = waiting or [RebuildRecord(id=f"b-{uuid.uuid4().hex}", state="asked")]
         self._tell([replace(each, **began) for each in waiting], self._forgotten())
         self._is_asked = False
 
@@ -141,7 +111,7 @@ class Rebuilds:
         if failing := self._those("running"):
             self._tell([replace(each, state="failed", told_at_us=now_us, failure=failure) for each in failing])
 
-    def _those(self, *states: State) -> list[Rebuild]:
+    def _those(self, *states: State) -> list[RebuildRecord]:
         with self._lock:
             return [each for each in self._known.values() if each.state in states]
 
@@ -154,7 +124,7 @@ class Rebuilds:
         done.sort(key=lambda each: each.began_at_us or 0)
         return [each.key for each in done[: max(0, len(done) - MOST_KEPT + 1)]]
 
-    def _tell(self, told: Sequence[Rebuild], forgotten: Sequence[bytes] = ()) -> None:
+    def _tell(self, told: Sequence[RebuildRecord], forgotten: Sequence[bytes] = ()) -> None:
         tombstones: list[tuple[bytes, bytes | None]] = [(key, None) for key in forgotten]
         self._write([*((each.key, msgspec.json.encode(each)) for each in told), *tombstones])
         with self._lock:

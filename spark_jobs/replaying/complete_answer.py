@@ -17,7 +17,6 @@ from coincide.fusion.core.answer_records import judged_matches
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.matching.match_verdicts import DECIMALS, MatchTuples
 from coincide.fusion.readings.sliding_queries import CHEAPEST
-from coincide.fusion.records.match_records import FusedMatch
 from coincide.fusion.rows.batch_rows import AcceptedBatch, Backgrounds
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.joins import Tuples
@@ -25,6 +24,7 @@ from coincide.joins.search.work import SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
+from coincide.wire.match_record import MatchRecord
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
@@ -75,7 +75,7 @@ def _probability(query: Query, tuples: Tuples) -> FloatArray:
 
 def match_records(
     played: PlayedRows, rows: Int64Array, streams: Mapping[str, Stream], check: Callable[[], None]
-) -> Iterator[FusedMatch]:
+) -> Iterator[MatchRecord]:
     """Yield the records of tuples of rows; `chance_rate_hz` is null: nobody has watched the areas."""
     recorder = _Recorder(played, streams, check)
     for first in range(0, len(rows), TUPLES_AT_ONCE):
@@ -85,7 +85,7 @@ def match_records(
 
 def complete_matches(
     played: PlayedRows, streams: Mapping[str, Stream], check: Callable[[], None]
-) -> Iterator[FusedMatch]:
+) -> Iterator[MatchRecord]:
     """Yield the record of each tuple that the query asks for."""
     for tuples in complete_tuples(played, played.query, None, check):
         yield from match_records(played, tuples.rows, streams, check)
@@ -148,7 +148,7 @@ class _Recorder:
     streams: Mapping[str, Stream]
     check: Callable[[], None]
 
-    def matches(self, members: Int64Array) -> Iterator[FusedMatch]:
+    def matches(self, members: Int64Array) -> Iterator[MatchRecord]:
         is_present = members >= 0
         at, nth = np.unique(members[is_present], return_inverse=True)
         of_shard = np.full(members.shape, -1, np.intp)

@@ -10,8 +10,8 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.fusion.episodes.episode_records import part_of
 from coincide.fusion.episodes.query_episodes import labels_of
-from coincide.fusion.records.match_records import FusedMatch
 from coincide.queries import EpisodeRule, Query
+from coincide.wire.match_record import MatchRecord
 from spark_jobs.replaying.complete_answer import FoundTuples
 from spark_jobs.replaying.played_rows import PlayedRows
 
@@ -49,7 +49,7 @@ class MatchColumns(NamedTuple):
     groups: Sequence[tuple[str, bytes]]
 
     @classmethod
-    def of_records(cls, matches: Sequence[FusedMatch], rule: EpisodeRule | None) -> "MatchColumns":
+    def of_records(cls, matches: Sequence[MatchRecord], rule: EpisodeRule | None) -> "MatchColumns":
         """Take them from match records."""
         probability = np.array([match.probability for match in matches], np.float64)
         if rule is None:

@@ -16,12 +16,12 @@ from coincide import Detections, Histogram
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, PositionArray
 from coincide.fusion.episodes.query_episodes import labels_of
 from coincide.fusion.matching.row_buffers import NO_GROUP, AttributeGroups
-from coincide.fusion.records.match_records import RecordMember
 from coincide.fusion.rows.attributes import attribute, attributes_of
 from coincide.probability import occurrence_columns
 from coincide.queries import Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.role_filter import ReadAttribute, Source
+from coincide.wire.match_record import MatchMember
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.pair_levels import PairLevels
 
@@ -180,7 +180,7 @@ class PlayedRows:
         if row < 0:
             return labels_of([label], [])
         role, sensor = label.partition(".")[0], self.rows["sensor_id"][row].as_py()
-        member = RecordMember(role, sensor, "", "", 0, 0, 0, "", Raw(self._attributes[row]))
+        member = MatchMember(role, sensor, "", "", 0, 0, 0, "", Raw(self._attributes[row]))
         return labels_of([label], [member])
 
     def _role_of(self, label: str) -> int | None:

@@ -21,11 +21,10 @@ from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveS
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.matching.search_work import AnswerWork, TooManyAnswersError
 from coincide.fusion.readings.sliding_queries import CHEAPEST
-from coincide.fusion.readings.window_records import WindowAnswer
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
-from coincide.fusion.spells.live_spell import SpellRevision
 from coincide.queries import ReadingsQuery, SpellQuery
+from coincide.wire.episode_record import EpisodeRecord
 from spark_jobs.archiving.folders import written_whole
 from spark_jobs.replaying.archive_rows import HashRows
 from spark_jobs.replaying.complete_answer import UNLIMITED, event_columns
@@ -34,7 +33,6 @@ from spark_jobs.replaying.played_rows import first_of_each
 from spark_jobs.replaying.request import RunError
 
 ACCURACY = 1e-12
-Told = SpellRevision | WindowAnswer
 
 
 class ReadingsAnswer(NamedTuple):
@@ -69,14 +67,15 @@ class ReadingsTask:
         episodes, probabilities = 0, list[float]()
         with written_whole(self.lines) as out:
             for told in self._bounded(self._told(ranges, shard)):
-                probabilities += [] if told.best_probability is None else [told.best_probability]
-                if told.best_probability is None or told.best_probability >= own_threshold(self.query) - ACCURACY:
+                probability = told.best_probability if isinstance(told.best_probability, float) else None
+                probabilities += [] if probability is None else [probability]
+                if probability is None or probability >= own_threshold(self.query) - ACCURACY:
                     episodes += 1
                     refuse_more_episodes(episodes, self.most_written)
                     out.write(told.to_record().value + b"\n")
         return ReadingsAnswer(shard.next_seq, shard.no_number, episodes, probabilities)
 
-    def _bounded(self, told: Iterator[Told]) -> Iterator[Told]:
+    def _bounded(self, told: Iterator[EpisodeRecord]) -> Iterator[EpisodeRecord]:
         try:
             yield from told
         except TooManyAnswersError as error:
@@ -92,7 +91,7 @@ class ReadingsTask:
         """Return how far after its report, or before, each detection happened at the latest, whatever its template."""
         return min((each.latest_us for each in self.rows.archive.templates().values()), default=0)
 
-    def _told(self, ranges: Sequence[KeyRange], shard: _ReadingsShard) -> Iterator[Told]:
+    def _told(self, ranges: Sequence[KeyRange], shard: _ReadingsShard) -> Iterator[EpisodeRecord]:
         for keys in ranges:
             shard.work.check()
             chunk = self.rows.read(keys)
@@ -128,7 +127,7 @@ class _ReadingsShard:
             state.spells.begin([active])
         return cls(state, active, least_latest_us, work)
 
-    def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> list[Told]:
+    def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> list[EpisodeRecord]:
         """Take detections, of each area all up to some time, and return what is final now."""
         new = event_columns(self.state, rows, templates, self.next_seq)
         self.next_seq += len(new)
@@ -139,13 +138,13 @@ class _ReadingsShard:
             self.newest_us[area] = max(self.newest_us.get(area, since_us[area]), int(new.latest_us[of_area].max()))
         return self._moved_on(new, since_us)
 
-    def ended(self) -> list[Told]:
+    def ended(self) -> list[EpisodeRecord]:
         """Return the rest: nothing comes any more."""
         query = self.active.query
         beyond_us = query.rule.run.hold_us if isinstance(query, SpellQuery) else query.reach_us + query.slide_us
         return self._moved_on(EventColumns.empty(), {area: us + beyond_us + 1 for area, us in self.newest_us.items()})
 
-    def _moved_on(self, new: EventColumns, since_us: Mapping[int, int]) -> list[Told]:
+    def _moved_on(self, new: EventColumns, since_us: Mapping[int, int]) -> list[EpisodeRecord]:
         state, stream = self.state, self.state.streams.codes[self.active.query.stream]
         before = OnTime.now(state.areas, state.streams)
         state.table.append(new)
@@ -156,12 +155,12 @@ class _ReadingsShard:
         self._forget(on_time_us)
         return told
 
-    def _spells(self, new: EventColumns, before: OnTime) -> list[Told]:
+    def _spells(self, new: EventColumns, before: OnTime) -> list[EpisodeRecord]:
         self.no_number += len(self.state.spells.insert(new))
         changes = self.state.spells.changes(self.active.query.id, before, self.work.check)
-        return [change for change in changes if isinstance(change, SpellRevision) and change.final]
+        return [change for change in changes if change.final]
 
-    def _windows(self, new: EventColumns, before: OnTime) -> list[Told]:
+    def _windows(self, new: EventColumns, before: OnTime) -> list[EpisodeRecord]:
         assert isinstance(self.active, ActiveReadings)  # noqa: S101
         self.no_number += len(self.state.sliding.insert(new, self.state.table.columns, [self.active]))
         return list(self.state.sliding.answers(self.active, before, self.work))

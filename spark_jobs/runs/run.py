@@ -15,8 +15,8 @@ from msgspec.json import Decoder, decode
 from coincide.errors import CoincideError
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import Output
-from coincide.fusion.records.match_records import FusedMatch
 from coincide.queries import Query
+from coincide.wire.match_record import MatchRecord
 from services.common.settings import SettingsError, Streams, load_settings
 from spark_jobs.replaying.chunk_answers import refuse_more_matches
 from spark_jobs.replaying.complete_run import CompleteRun
@@ -33,7 +33,7 @@ from spark_jobs.replaying.topic_records import ReadShare, TopicRecords, kept, op
 from spark_jobs.settings import FusionSettings, HistorySettings
 
 SLACK_US = 60_000_000  # a frame lies on the topic at most so long after ingest received it
-_match_decoder = Decoder(FusedMatch)
+_match_decoder = Decoder(MatchRecord)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Run:
             raise RunError(f"the topics know no query {query.id}")
         return history.placed(frames)
 
-    def _matches_in_range(self, output: Output, out: BinaryIO) -> list[FusedMatch]:
+    def _matches_in_range(self, output: Output, out: BinaryIO) -> list[MatchRecord]:
         found = []
         for record in output.matches:
             match = _match_decoder.decode(record.value)

@@ -13,11 +13,12 @@ from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.errors import QueryError
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.records.kafka_records import InputRecord, Refusal, as_record
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.records.status import QueryWork, Suspension
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
 from coincide.queries.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
+from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.fields import UNREADABLE, Microseconds, Name
 
 REMEMBERED_REMOVALS = 10_000
@@ -140,7 +141,7 @@ class Control:
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
 
-    def apply(self, record: InputRecord, next_seq: int) -> Refusal | None:
+    def apply(self, record: InputRecord, next_seq: int) -> DeadLetter | None:
         """Apply one record unless a newer version is known; what is unusable gives a letter."""
         self.reached(record.offset)
         if record.value is None:
@@ -148,7 +149,7 @@ class Control:
         try:
             self._apply(_decode(record, self.limits), next_seq)
         except ControlError as error:
-            return Refusal(reason=error.reason, detail=str(error), record=as_record(record.value))
+            return DeadLetter(reason=error.reason, detail=str(error), record=as_record(record.value))
         return None
 
     def reached(self, offset: int) -> None:

@@ -10,7 +10,7 @@ from msgspec import Raw, json
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.health.health_table import NOBODY
-from coincide.fusion.records.kafka_records import InputRecord, Refusal
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.areas import Silence
 from coincide.fusion.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
 from coincide.fusion.rows.decoding import decode_frame, heartbeat_us, malformed_frame
@@ -18,6 +18,7 @@ from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
 from coincide.fusion.rows.on_time import OnTime
+from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.fields import FrameError
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
@@ -32,7 +33,7 @@ class RowAdmission:
     """
 
     state: ShardState
-    letters: list[tuple[int, int, Refusal]] = field(default_factory=list)
+    letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
     silence: Silence = field(init=False)
     on_time: OnTime = field(init=False)  # of what is declared, and as it was before the batch
     _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
@@ -48,7 +49,7 @@ class RowAdmission:
         self.silence.settle()
         return taken
 
-    def letters_in_order(self) -> list[Refusal]:
+    def letters_in_order(self) -> list[DeadLetter]:
         """Return the letters in the order of their frames and rows."""
         return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
 

@@ -24,8 +24,6 @@ from coincide.fusion.matching.search_work import (
     TooManyAnswersError,
 )
 from coincide.fusion.matching.tuple_verdicts import TupleJudge
-from coincide.fusion.records.kafka_records import OutputRecord
-from coincide.fusion.records.match_records import FusedMatch, match_id
 from coincide.fusion.records.status import Coalescing, Suspension
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns
@@ -33,6 +31,8 @@ from coincide.fusion.rows.on_time import OnTime
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.search.work import blocks, checked
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.wire.match_record import MatchRecord, match_id
+from coincide.wire.output_record import OutputRecord
 
 RECORDS_AT_ONCE = 4_096  # a second at most
 
@@ -160,7 +160,7 @@ def _suspend(state: ShardState, active: QueryInForce, limit: str, allowed: float
 
 def _match_records(
     state: ShardState, active: ActiveQuery, accepted: AcceptedBatch, check: Callable[[], None]
-) -> Iterator[tuple[FusedMatch, int]]:
+) -> Iterator[tuple[MatchRecord, int]]:
     """Yield each match and the sequence number of its newest member."""
     limits = RowLimits(active, state.limits, state.areas, accepted, len(state.table) - len(accepted.rows))
     tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, GuardedWork(count, check)))
@@ -170,7 +170,7 @@ def _match_records(
 
 def judged_matches(
     state: ShardState, active: ActiveQuery, tuples: MatchTuples, accepted: AcceptedBatch, check: Callable[[], None]
-) -> Iterator[tuple[FusedMatch, int]]:
+) -> Iterator[tuple[MatchRecord, int]]:
     """Yield the match that each tuple of rows makes, and the sequence number of its newest member."""
     verdicts = _verdicts(state, active, tuples, accepted, check)
     for at in blocks(len(tuples.members), RECORDS_AT_ONCE, check):
@@ -192,7 +192,7 @@ def _verdicts(
 
 def _records(
     state: ShardState, active: ActiveQuery, tuples: MatchTuples, verdicts: Verdicts
-) -> Iterator[tuple[FusedMatch, int]]:
+) -> Iterator[tuple[MatchRecord, int]]:
     rows, query = state.table.columns, active.query
     is_pair = len(query.roles) == 2
     of_matches = MatchMembers(query, rows, state.areas, state.templates)
@@ -208,7 +208,7 @@ def _records(
         strict=True,
     )
     for nth, (members, smaller, earliest_us, latest_us, received_us, area, newest_seq) in enumerate(columns):
-        match = FusedMatch(
+        match = MatchRecord(
             id=match_id(query.id, members),
             query=query.id,
             query_version=active.version,

@@ -21,13 +21,15 @@ from coincide.fusion.core.sweeping import forget_spare_templates, is_sweep_due, 
 from coincide.fusion.matching.search_work import NO_CLOCK, ClockS
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.readings.source import Choose
-from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord, Refusal
-from coincide.fusion.records.status import PairCounts, QueryStatus, StatusRecord, WatermarkRange
+from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
+from coincide.fusion.records.status import DetectionLimits, PairCounts, QueryStatus, StatusRecord, WatermarkRange
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.saving.journal import SlotWriter
 from coincide.fusion.saving.state_format import Header, reading
 from coincide.joins.lateness import BEFORE_ALL_US
+from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.output_record import OutputRecord
 from coincide.wire.stream_records import is_stream_key
 
 
@@ -126,8 +128,8 @@ class FusionCore:
             core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots, choose), clock_s)
         return core
 
-    def _apply_control(self, records: Sequence[InputRecord]) -> list[Refusal]:
-        state, letters = self._state, list[Refusal | None]()
+    def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetter]:
+        state, letters = self._state, list[DeadLetter | None]()
         state.declared_anew = False
         for record in records:
             if is_stream_key(record.key):
@@ -199,6 +201,7 @@ class FusionCore:
             buffered=state.buffered_by_stream(),
             busiest_hz=state.rates.busiest_hz,
             rates_hz=state.rates.told(state.areas),
+            limits=DetectionLimits(state.limits.max_matches_per_detection, state.limits.max_candidates_per_detection),
             template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),
             watermark_us=WatermarkRange(*(int(us) for us in (reached_us.min(), reached_us.max())))
             if len(reached_us)

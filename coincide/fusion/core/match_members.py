@@ -10,13 +10,13 @@ import numpy as np
 from msgspec import Raw
 
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
-from coincide.fusion.records.match_records import RecordMember
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
+from coincide.wire.match_record import MatchMember
 
-Members = tuple[RecordMember, ...]
+Members = tuple[MatchMember, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +47,12 @@ class MatchMembers:
         latest_us = np.where(is_present, self.rows.latest_us[positions], np.iinfo(np.int64).min)
         return earliest_us.min(axis=1).tolist(), latest_us.max(axis=1).tolist()
 
-    def _of_role(self, role: str, stream: str, at: PositionArray) -> Iterable[RecordMember]:
+    def _of_role(self, role: str, stream: str, at: PositionArray) -> Iterable[MatchMember]:
         rows, each = self.rows, at.tolist()
         sensors = _by_code(rows.sensor[at], lambda code: self.areas.sensor_of(code).name)
         templates = _by_code(rows.template[at], lambda code: self.templates.histogram(code).id)
         return map(
-            RecordMember,
+            MatchMember,
             repeat(role),
             sensors,
             [rows.ids[row] for row in each],

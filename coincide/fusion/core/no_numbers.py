@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from msgspec import Raw, json
 
 from coincide.fusion.core.shard import ShardState
-from coincide.fusion.records.kafka_records import Refusal
 from coincide.fusion.rows.attributes import attributes_of
 from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.stamps import Stamp
+from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.fields import NULL, shown
 
 
-def no_number_letters(state: ShardState, new: EventColumns) -> Iterator[Refusal]:
+def no_number_letters(state: ShardState, new: EventColumns) -> Iterator[DeadLetter]:
     """Yield a letter for each of the `new` rows and attributes that are refused; the row itself stays accepted."""
     begin = state.next_seq - len(new)
     for seq, name in sorted(each for each in state.no_numbers if each[0] >= begin):

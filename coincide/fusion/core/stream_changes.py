@@ -8,12 +8,13 @@ from coincide.fusion.control.control import ControlError
 from coincide.fusion.control.known_streams import KnownStream
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.core.sweeping import drop_needless_rows
-from coincide.fusion.records.kafka_records import InputRecord, Refusal, as_record
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.on_time import OnTime
+from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.stream_records import StreamRecord, StreamRecordError, stream_record
 
 
-def change_stream(state: ShardState, record: InputRecord) -> Refusal | None:
+def change_stream(state: ShardState, record: InputRecord) -> DeadLetter | None:
     """Apply one record unless a newer version is known; what is unusable gives a letter."""
     state.control.reached(record.offset)
     if record.value is None:
@@ -21,7 +22,7 @@ def change_stream(state: ShardState, record: InputRecord) -> Refusal | None:
     try:
         _apply(state, _read(record, state.limits.max_frame_bytes))
     except ControlError as error:
-        return Refusal(reason=error.reason, detail=str(error), record=as_record(record.value))
+        return DeadLetter(reason=error.reason, detail=str(error), record=as_record(record.value))
     return None
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, CodeArray
 from coincide.arrays.order import group_starts, stable_order
 from coincide.fusion.core.shard import ShardState
-from coincide.fusion.records.kafka_records import OutputRecord
 from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.query_retention import needed
 from coincide.fusion.saving.journal import SlotWriter
+from coincide.wire.output_record import OutputRecord
 
 SWEEP_SHARE = 4  # sweep once the rows accepted since are a quarter of those kept: a bounded cost for each row
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict

@@ -1,16 +1,16 @@
-"""Episode records: what fusion says about episodes, again with every revision, and the matches in them."""
+"""What episodes are made of: matches, alone or united, and what tells one episode from another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec import UNSET, Raw, Struct, UnsetType, json
+from msgspec import Raw, Struct
 
-from coincide.fusion.records.kafka_records import OutputRecord
-from coincide.fusion.records.match_records import FusedMatch, RecordMember
-from coincide.fusion.rows.attributes import NO_ATTRIBUTES, Scalar
+from coincide.fusion.rows.attributes import NO_ATTRIBUTES
 from coincide.queries import EpisodeRule
 from coincide.queries.episode_rule import MOST_MEMBERS, EpisodeInterval
 from coincide.wire.content_ids import content_id
+from coincide.wire.episode_record import EpisodeMember
+from coincide.wire.match_record import MatchMember, MatchRecord
 
 
 class EpisodeRecordMember(NamedTuple):
@@ -27,9 +27,9 @@ class EpisodeRecordMember(NamedTuple):
         """What tells it from all others."""
         return list(self[:4])
 
-    def to_record(self) -> dict[str, str | int | Raw]:
-        """Return its fields by name; the attributes as they were reported."""
-        return {**self._asdict(), "attributes": Raw(self.attributes)}
+    def to_record(self) -> EpisodeMember:
+        """Return it as records have it."""
+        return EpisodeMember(*self[:4], Raw(self.attributes))
 
 
 class Part(Struct, array_like=True, frozen=True):
@@ -49,7 +49,7 @@ class Part(Struct, array_like=True, frozen=True):
     truncated: bool = False  # there are more
 
 
-def part_of(match: FusedMatch, interval: EpisodeInterval, revision: int) -> Part:
+def part_of(match: MatchRecord, interval: EpisodeInterval, revision: int) -> Part:
     """Return the part that one match makes."""
     start_us, end_us = match.earliest_us, match.latest_us
     if interval == "occurred" and match.occurred is not None:
@@ -71,7 +71,7 @@ def part_of(match: FusedMatch, interval: EpisodeInterval, revision: int) -> Part
     )
 
 
-def _member(one: RecordMember) -> EpisodeRecordMember:
+def _member(one: MatchMember) -> EpisodeRecordMember:
     return EpisodeRecordMember(one.detected_at_us, one.sensor, one.id, one.stream, bytes(one.attributes))
 
 
@@ -103,50 +103,6 @@ class GroupKey(NamedTuple):
     area: str
     since: int  # sequence number from which on the area is known: one that was forgotten and came back is another
     values: bytes  # of the query's labels, as a JSON list
-
-
-class EpisodeRevision(Struct, frozen=True, kw_only=True):
-    """An episode as it is now; see docs/contracts/episodes.schema.json."""
-
-    v: int = 1
-    id: str
-    query: str
-    query_version: int
-    area: str
-    group: Mapping[str, Scalar | None]
-    revision: int
-    start_us: int
-    end_us: int
-    duration_s: float
-    uncertainty_s: float | UnsetType = UNSET
-    count: int
-    best_probability: float
-    open: bool
-    final: bool
-    received_at_us: int
-    members: Sequence[Mapping[str, str | int | Raw]]
-    members_truncated: bool
-
-    def to_record(self) -> OutputRecord:
-        """Return the record to write, keyed by area."""
-        return OutputRecord(self.area.encode(), json.encode(self))
-
-
-class EpisodeRetraction(Struct, frozen=True, kw_only=True):
-    """An episode that is no more, and those that now hold what it held."""
-
-    v: int = 1
-    id: str
-    query: str
-    query_version: int
-    area: str
-    revision: int
-    retracted: bool = True
-    replaced_by: Sequence[str]
-
-    def to_record(self) -> OutputRecord:
-        """Return the record to write, keyed by area."""
-        return OutputRecord(self.area.encode(), json.encode(self))
 
 
 def episode_id(group: GroupKey, rule: EpisodeRule, earliest: EpisodeRecordMember, start_us: int) -> str:

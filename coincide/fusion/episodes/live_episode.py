@@ -9,14 +9,13 @@ from enum import IntEnum
 from msgspec import json
 
 from coincide.fusion.episodes.episode_records import (
-    EpisodeRetraction,
-    EpisodeRevision,
     GroupKey,
     Part,
     episode_id,
     united,
 )
 from coincide.queries import EpisodeRule
+from coincide.wire.episode_record import EpisodeRecord
 
 
 class Phase(IntEnum):
@@ -50,11 +49,11 @@ class LiveEpisode:
         """Of how many parts it is made."""
         return len(self.settled) + len(self.loose)
 
-    def record(self) -> EpisodeRevision:
+    def record(self) -> EpisodeRecord:
         """Return the record of the episode as it is."""
         whole, group = self.whole, self.group
         lasted_us = whole.last_us - whole.first_us
-        return EpisodeRevision(
+        return EpisodeRecord(
             id=self.id,
             query=group.query,
             query_version=whole.query_version,
@@ -74,13 +73,14 @@ class LiveEpisode:
             members_truncated=whole.truncated,
         )
 
-    def retraction(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> EpisodeRetraction:
+    def retraction(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> EpisodeRecord:
         """Return the record that takes it back, where others are in its place."""
-        return EpisodeRetraction(
+        return EpisodeRecord(
             id=self.id,
             query=self.group.query,
             query_version=self.whole.query_version,
             area=self.group.area,
             revision=revision,
+            retracted=True,
             replaced_by=[other.id for other in replaced_by],
         )

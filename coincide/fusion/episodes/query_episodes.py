@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 from msgspec import json
 
 from coincide.fusion.control.control import ActiveQuery
-from coincide.fusion.episodes.episode_records import EpisodeRetraction, EpisodeRevision, GroupKey, part_of
+from coincide.fusion.episodes.episode_records import GroupKey, part_of
 from coincide.fusion.episodes.episode_slots import EpisodeSlots
 from coincide.fusion.episodes.grouping import GroupChanges, regrouped
 from coincide.fusion.episodes.live_episode import LiveEpisode, Phase
-from coincide.fusion.records.match_records import FusedMatch, RecordMember
 from coincide.fusion.rows.attributes import Scalar, as_read, attribute, attributes_of
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.episode_rule import LABEL
+from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.match_record import MatchMember, MatchRecord
 
 
-def labels_of(by: Sequence[str], members: Sequence[RecordMember]) -> bytes:
+def labels_of(by: Sequence[str], members: Sequence[MatchMember]) -> bytes:
     """Return the value of each label as a JSON list: null where a role is absent or there is no such value.
 
     Values are strings, numbers by what they are worth, true or false.
@@ -28,14 +29,14 @@ def labels_of(by: Sequence[str], members: Sequence[RecordMember]) -> bytes:
     Examples
     --------
     >>> from msgspec import Raw
-    >>> one = RecordMember("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
+    >>> one = MatchMember("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
     >>> labels_of(["s.sensor", "s.attributes.object", "t.sensor", "attributes.object"], [one])
     b'["geo-1",7,null,7]'
     """
     return json.encode([_label(name, members) for name in by])
 
 
-def _label(label: str, members: Sequence[RecordMember]) -> Scalar | None:
+def _label(label: str, members: Sequence[MatchMember]) -> Scalar | None:
     if label.startswith(ATTRIBUTES):  # the attribute that is equal in all members
         return _attribute(members[0], label)
     matched = LABEL.fullmatch(label)
@@ -46,12 +47,11 @@ def _label(label: str, members: Sequence[RecordMember]) -> Scalar | None:
     return None
 
 
-def _attribute(member: RecordMember, name: str) -> Scalar | None:
+def _attribute(member: MatchMember, name: str) -> Scalar | None:
     value = attribute(attributes_of(member.attributes), name)
     return as_read(value) if isinstance(value, Scalar) else None
 
 
-EpisodeChange = EpisodeRevision | EpisodeRetraction
 WatermarkOf = Callable[[GroupKey], int | None]  # of a group's area; None where it has been forgotten
 
 NEVER_US = 1 << 62
@@ -71,7 +71,7 @@ class QueryEpisodes:
     _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
     _loose: dict[tuple[str, str], GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
-    def add(self, match: FusedMatch, since: int, revision: int) -> None:
+    def add(self, match: MatchRecord, since: int, revision: int) -> None:
         """Take a match from a frame at offset `revision`, and let go of those it supersedes."""
         group = GroupKey(match.query, match.area, since, labels_of(self.rule.by, match.members))
         for superseded in match.supersedes or ():
@@ -88,7 +88,7 @@ class QueryEpisodes:
         episode.phase = Phase.CLOSED if phase is Phase.FINAL else phase  # no record has said that it is final
         self._keep(episode)
 
-    def changes(self, watermark_of: WatermarkOf) -> list[EpisodeChange]:
+    def changes(self, watermark_of: WatermarkOf) -> list[EpisodeRecord]:
         """Return what has changed since it was last asked, by group and start."""
         entries: list[_Entry] = []
         for group, changes in self._changes.items():
@@ -110,7 +110,7 @@ class QueryEpisodes:
         self.query, self.horizon_us = query, horizon_us
         self._seen_us = {}
 
-    def ended(self) -> list[EpisodeChange]:
+    def ended(self) -> list[EpisodeRecord]:
         """Return every episode as final, and keep none."""
         return self.changes(lambda _: None)
 
@@ -180,8 +180,8 @@ def _overlapping(episode: LiveEpisode, others: Sequence[LiveEpisode]) -> Sequenc
     return others[first:last]
 
 
-_Entry = tuple[str, bytes, int, str, EpisodeChange]
+_Entry = tuple[str, bytes, int, str, EpisodeRecord]
 
 
-def _entry(episode: LiveEpisode, record: EpisodeChange) -> _Entry:
+def _entry(episode: LiveEpisode, record: EpisodeRecord) -> _Entry:
     return episode.group.area, episode.group.values, episode.whole.start_us, episode.id, record

@@ -7,11 +7,12 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.episodes.episode_records import GroupKey
 from coincide.fusion.episodes.episode_slots import EpisodeSlot, EpisodeSlots
-from coincide.fusion.episodes.query_episodes import EpisodeChange, QueryEpisodes
-from coincide.fusion.records.match_records import FusedMatch
+from coincide.fusion.episodes.query_episodes import QueryEpisodes
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.query_retention import horizon_us
 from coincide.queries import Query
+from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.match_record import MatchRecord
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Episodes:
     areas: Areas
     slots: EpisodeSlots = field(default_factory=EpisodeSlots)
     _by_query: dict[str, QueryEpisodes] = field(default_factory=dict)
-    _ended: list[EpisodeChange] = field(default_factory=list)
+    _ended: list[EpisodeRecord] = field(default_factory=list)
     _revision: int = -1  # of the streams, by which the horizons are
 
     def begin(self, queries: Iterable[ActiveQuery]) -> None:
@@ -36,12 +37,12 @@ class Episodes:
         for active in wanted.values():
             self._follow(active.query, active.activation_seq, is_declared_anew)
 
-    def add(self, match: FusedMatch, revision: int) -> None:
+    def add(self, match: MatchRecord, revision: int) -> None:
         """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
         area = self.areas.area(match.area, 0)  # known, since its rows are
         self._by_query[match.query].add(match, area.since, revision)
 
-    def changes(self) -> list[EpisodeChange]:
+    def changes(self) -> list[EpisodeRecord]:
         """Return what has changed in this batch, by query, group and start."""
         changes, self._ended = self._ended, []
         for episodes in self._by_query.values():

@@ -13,17 +13,12 @@ from coincide import ConstraintGraph, Window
 from coincide.arrays.kinds import BoolArray, PositionArray
 from coincide.constraints.graph import induced
 from coincide.constraints.window import is_within_for_certain
-from coincide.fusion.records.match_records import (
-    EdgeRecord,
-    JointRecord,
-    OccurrenceRecord,
-    Unknown,
-)
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.probability import OccurrenceColumns
 from coincide.queries import Query
+from coincide.wire.match_record import EdgeRecord, JointRecord, OccurrenceRecord, Unknown
 
 
 @dataclass(frozen=True)

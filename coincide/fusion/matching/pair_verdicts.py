@@ -9,13 +9,13 @@ from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array,
 from coincide.fusion.matching.advisory_work import AdvisoryBudget, occurred_work
 from coincide.fusion.matching.chance_rates import ChanceJudge
 from coincide.fusion.matching.match_verdicts import DECIMALS, Verdicts, as_recorded, hold_for_certain
-from coincide.fusion.records.match_records import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.work import blocks
 from coincide.probability import OccurrenceColumns, match_probabilities, occurrence_columns
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
+from coincide.wire.match_record import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
 
 PAIRS_AT_ONCE = 4_096
 

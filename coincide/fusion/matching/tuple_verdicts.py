@@ -15,12 +15,12 @@ from coincide.fusion.matching.match_verdicts import (
     as_recorded,
     hold_for_certain,
 )
-from coincide.fusion.records.match_records import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.search import judged_at_once
 from coincide.joins.search.work import blocks
 from coincide.probability import JointProbability, occurrence_columns
 from coincide.queries import Query
+from coincide.wire.match_record import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
 
 NOTHING = JointRecord(0.0, 0.0, 0.0, certain=True)
 

@@ -7,13 +7,14 @@ from coincide.fusion.control.control import ActiveReadings
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.readings.reading_columns import NoNumbers
 from coincide.fusion.readings.source import Choose, ReadingSource, SourceKey
-from coincide.fusion.readings.window_records import AnswerWriter, WindowAnswer
+from coincide.fusion.readings.window_records import AnswerWriter
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.joins.search.work import SearchWork
 from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
+from coincide.wire.episode_record import EpisodeRecord
 
 
 def cheapest_by(costs: SlidingCosts) -> Choose:
@@ -66,7 +67,7 @@ class SlidingQueries:
             past_us = now.since_us(self._streams.codes[key.stream])[areas]
             source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
-    def answers(self, active: ActiveReadings, before: OnTime, work: SearchWork) -> Iterator[WindowAnswer]:
+    def answers(self, active: ActiveReadings, before: OnTime, work: SearchWork) -> Iterator[EpisodeRecord]:
         """Answer the windows of a query before what is on time now that were not yet `before`, area by area.
 
         `work` is asked before each block of work, and told of answers before they are kept.

@@ -1,60 +1,20 @@
 """What a query over readings says of one window, as records of the episodes topic."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, starmap
 from typing import NamedTuple
 
-from msgspec import Struct, json
+from msgspec import json
 
 from coincide.fusion.control.control import ActiveReadings
 from coincide.fusion.readings.reading_columns import ReadingColumns
-from coincide.fusion.records.kafka_records import OutputRecord
 from coincide.fusion.rows.attributes import Scalar
 from coincide.joins.search.work import checked
 from coincide.sliding.counts import RunReadings, SlidingExtent
 from coincide.sliding.questions import Answers
 from coincide.wire.content_ids import content_id
-
-
-class AnsweredWindow(Struct, frozen=True):
-    """The window [start, end)."""
-
-    start_us: int
-    end_us: int
-
-
-class WindowAnswer(Struct, frozen=True, kw_only=True):
-    """One answer of one window: final, and never given again.
-
-    `start_us` and `end_us` are of a run, or of what two have in common, cut to the window; `count` readings hold in it.
-    Of a join, `group` has the names "a.sensor" and "b.sensor" and `value` is {"a": .., "b": ..}. `received_at_us` is
-    when ingest had the newest reading in it. There is no probability: at `latest_us` a reading is certainly so.
-    """
-
-    v: int = 1
-    id: str
-    query: str
-    query_version: int
-    area: str
-    group: Mapping[str, Scalar]
-    revision: int = 0
-    start_us: int
-    end_us: int
-    duration_s: float
-    count: int
-    best_probability: None = None
-    open: bool = False
-    final: bool = True
-    received_at_us: int
-    members: Sequence[object] = ()
-    members_truncated: bool = False
-    window: AnsweredWindow
-    value: Scalar | Mapping[str, Scalar]
-
-    def to_record(self) -> OutputRecord:
-        """Return the record to write, keyed by area."""
-        return OutputRecord(self.area.encode(), json.encode(self))
+from coincide.wire.episode_record import EpisodeRecord, QueriedWindow
 
 
 def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us: int, start_us: int) -> str:
@@ -94,7 +54,7 @@ class AnswerWriter:
     area: str
     check: Callable[[], None]
 
-    def written(self, found: Answers) -> Iterator[WindowAnswer]:
+    def written(self, found: Answers) -> Iterator[EpisodeRecord]:
         """Yield the answers, which are by window, as records by window, group and start."""
         for _, of_window in groupby(self._rows(found), key=lambda row: row.window_end_us):
             rows = sorted(of_window, key=_Row.order)
@@ -112,22 +72,28 @@ class AnswerWriter:
         group = self.columns.group(code)
         return _Side(json.encode(group), group, self.extent.readings_in(code, start_us, end_us))
 
-    def _answer(self, window_end_us: int, sides: list[_Side], start_us: int, end_us: int) -> WindowAnswer:
+    def _answer(self, window_end_us: int, sides: list[_Side], start_us: int, end_us: int) -> EpisodeRecord:
         query = self.active.query
         group = _named(sides)
         values = [self.columns.value(query.rule.value_of(side.held.value)) for side in sides]
-        return WindowAnswer(
+        return EpisodeRecord(
             id=answer_id(query.id, self.area, group, window_end_us, start_us),
             query=query.id,
             query_version=self.active.version,
             area=self.area,
             group=group,
+            revision=0,
             start_us=start_us,
             end_us=end_us,
             duration_s=(end_us - start_us) / 1e6,
             count=sum(side.held.readings for side in sides),
+            best_probability=None,  # at `latest_us` a reading is certainly so
+            open=False,
+            final=True,
             received_at_us=max(received_at_us for _, _, received_at_us in (side.held.newest for side in sides)),
-            window=AnsweredWindow(window_end_us - query.time_us, window_end_us),
+            members=(),
+            members_truncated=False,
+            window=QueriedWindow(window_end_us - query.time_us, window_end_us),
             value=values[0] if len(sides) == 1 else dict(zip(SIDES, values, strict=True)),
         )
 

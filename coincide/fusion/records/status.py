@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
 
-from coincide.fusion.records.kafka_records import OutputRecord
+from coincide.wire.output_record import OutputRecord
 
 
 class Totals(Struct):
@@ -76,6 +76,13 @@ class WatermarkRange(Struct):
     greatest: int | None
 
 
+class DetectionLimits(Struct):
+    """What one detection may give to a query that sets no limits of its own."""
+
+    max_matches_per_detection: int
+    max_candidates_per_detection: int
+
+
 class PairCounts(Struct):
     """Template pairs asked for: known, computed, and remembered now. Of the process at work: a restart begins anew."""
 
@@ -101,6 +108,7 @@ class StatusRecord(Struct, kw_only=True):
     buffered: dict[str, int]
     busiest_hz: dict[str, float]  # the greatest rate of an area that the process at work has seen, by stream
     rates_hz: RatesByArea  # of the process at work
+    limits: DetectionLimits
     template_pairs: PairCounts
     watermark_us: WatermarkRange
     area_watermarks_us: dict[str, int]  # of the areas from which frames came last

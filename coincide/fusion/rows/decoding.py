@@ -8,10 +8,11 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, ValidationError, json, 
 
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.records.kafka_records import InputRecord, Refusal, as_record
+from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.attributes import NO_ATTRIBUTES, are_usable
 from coincide.fusion.rows.elements import Element, refused_row
 from coincide.fusion.rows.stamps import NO_STAMP, StampTable, StampTables
+from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.fields import UNREADABLE, FrameError, Microseconds, Name, shown
 
 VERSION = 2
@@ -65,7 +66,7 @@ class DecodedFrame:
     detected_at_us: Int64Array
     ids: list[str]
     attributes: list[bytes]
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[DeadLetter] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -94,9 +95,9 @@ def decode_frame(record: InputRecord, limits: Limits, tables: StampTables) -> De
     return _row_by_row(_raw_frame_decoder.decode(value), stamps, limits) if decoded is None else decoded
 
 
-def malformed_frame(record: InputRecord, error: FrameError) -> Refusal:
+def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetter:
     """Return the letter for a record of which no row can be used."""
-    return Refusal(reason="malformed_frame", detail=str(error), record=as_record(record.value))
+    return DeadLetter(reason="malformed_frame", detail=str(error), record=as_record(record.value))
 
 
 def _decode(value: bytes) -> _Frame | _RawFrame:

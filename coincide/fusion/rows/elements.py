@@ -6,9 +6,9 @@ from msgspec import Meta, Raw, json
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.records.kafka_records import LONGEST_RECORD_TEXT, Refusal
 from coincide.fusion.rows.attributes import NO_ATTRIBUTES
 from coincide.fusion.rows.stamps import Stamp
+from coincide.wire.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
 from coincide.wire.fields import LONGEST_NAME, NULL, UNREADABLE, Microseconds, Name, shown
 
 A_TIME = f"a whole number from {EARLIEST_TIME_US} to {LATEST_TIME_US}"
@@ -61,13 +61,13 @@ def refused_row(
     stamp: Stamp,
     shown_row: tuple[Raw, Raw, Raw],
     late_by_us: int | None = None,
-) -> Refusal:
+) -> DeadLetter:
     """Return the letter for one row of an area's frame: its stamp, and its id, time and attributes as JSON."""
     id_, detected_at_us, attributes = shown_row
     sensor, stream, template = stamp.sensor or None, stamp.stream or None, stamp.template or None
     row = {"id": id_, "sensor": sensor, "stream": stream, "template": template}
     row |= {"detected_at_us": detected_at_us, "attributes": attributes}
-    return Refusal(
+    return DeadLetter(
         reason=reason,
         detail=detail,
         received_at_us=received_at_us,

@@ -9,23 +9,13 @@ from functools import cached_property
 from msgspec import Raw
 
 from coincide.arrays.kinds import Int64Array
-from coincide.fusion.episodes.episode_records import EpisodeRecordMember, EpisodeRetraction, EpisodeRevision, GroupKey
+from coincide.fusion.episodes.episode_records import EpisodeRecordMember, GroupKey
 from coincide.fusion.episodes.live_episode import Phase
 from coincide.fusion.rows.attributes import Scalar
 from coincide.wire.content_ids import content_id
+from coincide.wire.episode_record import EpisodeRecord
 
-
-class SpellRevision(EpisodeRevision, frozen=True, kw_only=True):
-    """A spell as it is now; see docs/contracts/episodes.schema.json.
-
-    `count` readings are in it. Its members are the first and the last of them, `value` is that of the first.
-    """
-
-    value: Scalar
-
-
-SpellChange = SpellRevision | EpisodeRetraction
-Entry = tuple[str, bytes, int, str, SpellChange]  # changes are told by area, group, start and id
+Entry = tuple[str, bytes, int, str, EpisodeRecord]  # changes are told by area, group, start and id
 
 
 @dataclass(frozen=True)
@@ -77,14 +67,14 @@ class LiveSpell:
         """Return it as final."""
         return replace(self, phase=Phase.FINAL)
 
-    def entry(self, record: SpellChange) -> Entry:
+    def entry(self, record: EpisodeRecord) -> Entry:
         """Return a record about it with what puts it in order."""
         return self.key.area, self.key.values, self.start_us, self.id, record
 
     def revised(self, version: int) -> Entry:
         """Return the record of the spell as it is."""
         members = [self.first, self.last] if self.count > 1 else [self.first]
-        record = SpellRevision(
+        record = EpisodeRecord(
             id=self.id,
             query=self.key.query,
             query_version=version,
@@ -108,12 +98,13 @@ class LiveSpell:
     def retracted(self, version: int, revision: int, others: Sequence[LiveSpell]) -> Entry:
         """Return the record that takes it back; the others are those of its group now."""
         there = [other.id for other in others if other.start_us <= self.end_us and self.start_us <= other.end_us]
-        record = EpisodeRetraction(
+        record = EpisodeRecord(
             id=self.id,
             query=self.key.query,
             query_version=version,
             area=self.key.area,
             revision=revision,
+            retracted=True,
             replaced_by=there,
         )
         return self.entry(record)

@@ -13,11 +13,12 @@ from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.spells.held_readings import HeldReadings
-from coincide.fusion.spells.live_spell import Entry, SpellChange
+from coincide.fusion.spells.live_spell import Entry
 from coincide.fusion.spells.query_spells import QuerySpells
 from coincide.fusion.spells.spell_slots import SpellSlot, SpellSlots
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.search.work import checked
+from coincide.wire.episode_record import EpisodeRecord
 
 ENTRIES_AT_ONCE = 1_024
 
@@ -32,7 +33,7 @@ class ShardSpells:
         self.slots = slots
         self._by_query: dict[str, QuerySpells] = {}
 
-    def begin(self, queries: Collection[ActiveSpells]) -> list[SpellChange]:
+    def begin(self, queries: Collection[ActiveSpells]) -> list[EpisodeRecord]:
         """Begin a batch with the queries in force; return the spells of those that do not go on, which are final.
 
         Those of a query that is paused or suspended do not.
@@ -57,7 +58,7 @@ class ShardSpells:
             refused.update((seq, each.active.query.value) for seq in new.seq[each.insert(new)].tolist())
         return refused
 
-    def changes(self, id_: str, before: OnTime, check: Callable[[], None]) -> list[SpellChange]:
+    def changes(self, id_: str, before: OnTime, check: Callable[[], None]) -> list[EpisodeRecord]:
         """Return what has changed of a query's spells since it was as `before`, by group and start.
 
         `check` is called between blocks of work.
@@ -65,7 +66,7 @@ class ShardSpells:
         known = self._by_query.get(id_)
         return [] if known is None else _in_order(checked(known.changes(before, self._now()), ENTRIES_AT_ONCE, check))
 
-    def settle(self, kept: EventColumns, evicted: EventColumns) -> list[SpellChange]:
+    def settle(self, kept: EventColumns, evicted: EventColumns) -> list[EpisodeRecord]:
         """Keep one row for the readings that nothing can change any more, and for those that have to go.
 
         Return as final what is not known any more because of these.
@@ -82,7 +83,7 @@ class ShardSpells:
                 known.rebuild(known.held.saved(), kept, now)
         return _in_order(entries)
 
-    def forget(self, areas: Sequence[Area]) -> list[SpellChange]:
+    def forget(self, areas: Sequence[Area]) -> list[EpisodeRecord]:
         """Drop what came from areas that are to be forgotten; return their spells as final."""
         codes = [area.code for area in areas]
         entries = [entry for known in self._by_query.values() for entry in known.forget(codes)]
@@ -105,5 +106,5 @@ class ShardSpells:
         return OnTime.now(self._areas, self._streams)
 
 
-def _in_order(entries: Iterable[Entry]) -> list[SpellChange]:
+def _in_order(entries: Iterable[Entry]) -> list[EpisodeRecord]:
     return [record for *_, record in sorted(entries, key=lambda entry: entry[:-1])]

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from coincide.errors import QueryError
 from coincide.queries import AlertRule, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.episode_rule import MOST_MEMBERS
+from coincide.wire.fields import or_none
 from services.alerting.records.alert import Kind
 from services.alerting.store.episode_rows import NewRevision
 from services.alerting.store.match_rows import StoredMatch
@@ -92,13 +93,13 @@ def of_revision(revision: NewRevision) -> Finding:
         area=record.area,
         revision=record.revision,
         received_at_us=revision.received.received_at_us,
-        probability=record.best_probability,
-        members=(record.count or 0) if lists_its_ends else len(body.members),
-        start_us=record.start_us,
-        end_us=record.end_us,
-        group=record.group,
+        probability=or_none(record.best_probability),
+        members=(or_none(record.count) or 0) if lists_its_ends else len(body.members),
+        start_us=or_none(record.start_us),
+        end_us=or_none(record.end_us),
+        group=dict(record.group or {}),
         is_open=bool(record.open),
-        is_gone=record.retracted,
+        is_gone=bool(record.retracted),
     )
 
 

@@ -1,7 +1,7 @@
 """/v1/alerts: what fires and what has fired, how each came to be as it is, and who takes it over."""
 
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,18 +9,18 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.api.listings import (
-    LIST_RESPONSES,
     Accept,
     Instant,
     Listing,
     Lists,
     QueryListParameters,
+    list_answers,
     read_page,
 )
-from services.alerting.api.result_models import Page, problems
-from services.alerting.exports.result_columns import ALERT_COLUMNS
+from services.alerting.api.result_models import AlertPage, TransitionPage, answers
+from services.alerting.exports.result_columns import columns_of
 from services.alerting.queries.acts import Acts
-from services.alerting.records.alert import decode_alert
+from services.alerting.records.alert import Alert, decode_alert
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows
 from services.alerting.store.alert_rows import AlertFilter
@@ -31,55 +31,6 @@ from services.common.http.pages import PageParameters, json_page
 from services.common.http.problem import Problem
 
 AlertId = Annotated[str, Path(max_length=200, description="The alert's id.")]
-
-
-class AcknowledgedBody(BaseModel):
-    """Who has taken over an alert."""
-
-    by: str
-    why: str
-    at_us: int
-
-
-class AlertBody(BaseModel):
-    """What somebody is told of; docs/contracts/alert.schema.json says what each member means."""
-
-    model_config = ConfigDict(extra="allow")
-
-    v: int
-    id: str
-    kind: Literal["episode", "match", "system"]
-    source: str = Field(description="Id of the episode or match, or the name of what is wrong in the system.")
-    query: str
-    area: str
-    severity: str
-    title: str
-    group: dict[str, Any] = Field(description="Of an episode: values of the fields that the query's `by` names.")
-    stream: str | None = Field(description="Of a query over readings: the stream that it reads.")
-    state: Literal["firing", "acknowledged", "resolved"]
-    fired_at_us: int
-    resolved_at_us: int | None
-    acknowledged: AcknowledgedBody | None
-    withheld: str | None = Field(description="Why nobody was told that it fires: silence or max_per_hour.")
-
-
-class AlertPage(Page[AlertBody]):
-    """Alerts, those that fired last first."""
-
-    last_event_id: str = Field(
-        description="Give it to /v1/live?kind=alerts as Last-Event-ID to get what changes after this page was read."
-    )
-
-
-class TransitionBody(AlertBody):
-    """An alert as it was after a transition."""
-
-    change: Literal["firing", "escalated", "acknowledged", "resolved", "reopened"]
-    changed_at_us: int
-
-
-class TransitionPage(Page[TransitionBody]):
-    """Transitions of one alert, newest first."""
 
 
 class AlertParameters(QueryListParameters):
@@ -102,28 +53,27 @@ class AcknowledgementBody(BaseModel):
     why: str = Field("", max_length=1000, description="What they know or do about it.")
 
 
-ALERTS = Listing("alerts", alert_rows.read_newest_first, attrgetter("body"), ALERT_COLUMNS)
+ALERTS = Listing("alerts", alert_rows.read_newest_first, attrgetter("body"), columns_of(Alert))
 
 
 def alerts_router(engine: Engine, settings: AlertingSettings, lists: Lists, acts: Acts) -> APIRouter:
     """Return the routes that read and acknowledge alerts."""
     router = APIRouter(prefix="/v1/alerts", tags=["alerts"])
 
-    @router.get("", response_model=AlertPage, responses=LIST_RESPONSES, summary="Alerts, those that fired last first")
+    @router.get("", responses=list_answers(AlertPage), summary="Alerts, those that fired last first")
     def list_alerts(wanted: Annotated[AlertParameters, Query()], accept: Accept = None) -> Response:
         """Return the alerts that pass every filter. An alert keeps its place when it changes."""
         filters = AlertFilter(None, wanted.area, wanted.kind, wanted.severity, wanted.state, wanted.from_, wanted.to)
         return lists.answer(ALERTS, wanted, filters, accept, newest_sequence)
 
-    @router.get("/{id}", response_model=AlertBody, responses=problems(404, 422), summary="One alert")
+    @router.get("/{id}", responses=answers(Alert, 404, 422), summary="One alert")
     def get_alert(id: AlertId) -> Response:  # noqa: A002 - the path's name for it
         """Return the alert as it is now."""
         return Response(_body(engine, id), media_type="application/json")
 
     @router.get(
         "/{id}/history",
-        response_model=TransitionPage,
-        responses=problems(404, 422),
+        responses=answers(TransitionPage, 404, 422),
         summary="How an alert came to be as it is, newest first",
     )
     def list_transitions(id: AlertId, parameters: Annotated[PageParameters, Query()]) -> Response:  # noqa: A002
@@ -141,8 +91,7 @@ def alerts_router(engine: Engine, settings: AlertingSettings, lists: Lists, acts
 
     @router.post(
         "/{id}/acknowledge",
-        response_model=AlertBody,
-        responses=problems(404, 409, 422, 503),
+        responses=answers(Alert, 404, 409, 422, 503),
         summary="Take over an alert",
     )
     async def acknowledge(id: AlertId, said: AcknowledgementBody, who: Author) -> Response:  # noqa: A002

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Response
+from msgspec import Struct
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from sqlalchemy import Connection, Engine, Row
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from coincide.arrays.instants import FROM_1980_ON, YEAR_1980_US
-from services.alerting.api.result_models import problems
+from services.alerting.api.result_models import answers
 from services.alerting.exports.result_columns import Column, Times
 from services.alerting.exports.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
 from services.alerting.settings import AlertingSettings
@@ -26,7 +27,6 @@ from services.common.http.shares import NoPlaceError, Shares
 from services.common.instants import LAST_US, rfc_3339_us
 
 STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
-LIST_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": STREAMED}, **problems(404, 406, 422, 503)}
 
 Accept = Annotated[str | None, Header(description="The format, where `format` names none.")]
 
@@ -38,6 +38,13 @@ RETRY_S = 5
 FLAGS = {"false": False, "true": True, "any": None}
 
 QUERIES_MAX = 20
+
+
+def list_answers(page: type[Struct]) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that answers with a page as JSON, or streams all in another format."""
+    described = answers(page, 404, 406, 422, 503)
+    described[200]["content"] |= STREAMED
+    return described
 
 
 def read_page(

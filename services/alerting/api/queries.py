@@ -203,7 +203,7 @@ class _Judged:
         if target.query is not None:
             around, told_before = self._around, _told_by(current)
             refuse_unknown_receivers(target.query, told_before, around.receivers)
-            refuse_hopeless(target.query, self._report.busiest_hz, around.streams)
+            refuse_hopeless(target.query, self._report, around.streams)
             explained = explained_of(target.query, around.sensors, self._report.seen, around.streams)
             self.explanation = None if explained is None else explained.explanation()
             refuse_unreachable(target.query, self.explanation)
@@ -225,5 +225,5 @@ def _report(engine: Engine, id_: str) -> QueryReport:
 def _state(query: QueryVersion, report: QueryReport, streams: Streams) -> QueryBody:
     now = {name: getattr(query, name) for name in ("id", "version", "paused", "changed_at_us")}
     document = query.query or {}
-    expected = warnings(document, report.busiest_hz, streams)
+    expected = warnings(document, report, streams)
     return QueryBody.model_validate({**now, **vars(report), "query": document, "warnings": expected})

@@ -1,109 +1,11 @@
 """What the API takes and answers about queries."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from coincide.queries.explaining import Explanation
 from services.alerting.store.query_rows import QueryVersion
-
-
-class EdgeBody(BaseModel):
-    """Two roles that must be near in time: P(lo <= X of the second - X of the first <= hi) >= threshold."""
-
-    between: list[str] | None = Field(
-        None,
-        min_length=2,
-        max_length=2,
-        description="Left out only where one edge stands for all those of a path or clique.",
-    )
-    window_s: float | None = Field(None, description="Symmetric window, instead of lo_s and hi_s.")
-    lo_s: float | None = None
-    hi_s: float | None = None
-    threshold: float | None = Field(None, gt=0, le=1, description="May be left out where there is a joint_threshold.")
-
-
-class SourceBody(BaseModel):
-    """The stream of a role, and which of its detections may play the role."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    stream: str
-    where: dict[str, dict[str, Any]] | None = Field(
-        None,
-        description="What attributes must be: above, at_least, below or at_most a limit, or is or in values.",
-        examples=[{"attributes.db": {"above": 100}}],
-    )
-    sensors: list[str] | None = Field(None, description="Names of sensors; * stands for any characters, ? for one.")
-    areas: list[str] | None = Field(None, description="Names of areas; * stands for any characters, ? for one.")
-
-
-class AtLeastBody(BaseModel):
-    """So many of some roles will do; all other roles are required."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    of: list[str] = Field(
-        min_length=1,
-        max_length=16,
-        description="Roles that may be absent. Edges connect the other roles, and tie each of these to one of them.",
-    )
-    count: int = Field(ge=0, le=15, description="How many of them every match has at least.")
-
-
-class QueryDocument(BaseModel):
-    """A continuous query over 2 to 16 roles; or over the readings of one stream, with `coalesce.from` and no roles."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    id: str | None = Field(None, description="May be left out of a body: the path names it.")
-    streams: dict[str, str | SourceBody] | None = Field(
-        None,
-        alias="from",
-        min_length=2,
-        max_length=16,
-        description="Stream of each role, or which of its detections, in the order of a match's members.",
-    )
-    areas: list[str] | None = Field(None, description="Areas that the query is for; by default every one.")
-    within: list[EdgeBody] | None = Field(
-        None, min_length=1, max_length=120, description="Edges that hold all roles together."
-    )
-    form: Literal["path", "clique", "graph"] | None = Field(None, description="What the edges are to make, checked.")
-    joint_threshold: float | None = Field(None, gt=0, le=1, description="Least probability of all edges at once.")
-    at_least: Annotated[int, Field(ge=2, le=15)] | AtLeastBody | None = Field(
-        None,
-        description="So many members will do: a number, in a clique, or so many of some roles beside all others. "
-        "A larger match supersedes a smaller.",
-        examples=[2, {"of": ["m1", "m2", "m3"], "count": 2}],
-    )
-    limits: dict[str, int] | None = Field(
-        None,
-        description="max_matches_per_detection, max_candidates_per_detection and max_matches_per_s of this query, in "
-        "place of the fusion job's settings by these names. Beyond one the query is suspended.",
-    )
-    equal: str | None = Field(
-        None,
-        pattern=r"^attributes\..{1,100}$",
-        description="Members have equal values of this attribute, such as attributes.object.",
-    )
-    coalesce: dict[str, Any] | None = Field(
-        None,
-        description="Matches that follow each other within gap_s become episodes; or, with from, the readings of a "
-        "stream are coalesced, and longest, lasting_s or join asks about windows, or without a window lasting_s about "
-        "spells: docs/how-to/write-a-query.md.",
-    )
-    longest: Literal[True] | None = Field(None, description="Over readings: the longest run of each group.")
-    lasting_s: float | None = Field(None, gt=0, description="Over readings: every run that lasts so long.")
-    threshold: float | None = Field(
-        None, gt=0, le=1, description="Of spells: the least probability that one lasted lasting_s; default 0.5."
-    )
-    join: dict[str, Any] | None = Field(
-        None, description="Over readings: every two groups with values within so much of each other for lasting_s."
-    )
-    unreachable: Literal["allow"] | None = Field(
-        None, description="Accept a threshold that no registered sensors can reach."
-    )
-    sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
 
 
 class SuspensionBody(BaseModel):

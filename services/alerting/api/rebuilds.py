@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.api.result_models import problems
 from services.alerting.queries.acts import Acts
-from services.alerting.records.records import RebuildRecord
 from services.alerting.store.query_rows import read_rebuilds
 from services.common.access.caller import LONGEST_REASON_BYTES
 from services.common.access.who import Author

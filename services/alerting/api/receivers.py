@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from coincide.wire.content_ids import content_id
 from services.alerting.api.listings import read_page
 from services.alerting.api.request_documents import Body
-from services.alerting.api.result_models import Page, problems
+from services.alerting.api.result_models import problems
 from services.alerting.exports.result_columns import encode_json
 from services.alerting.queries.acts import Acts
 from services.alerting.receivers.connections import DeliveryError, PrivateAddressError, public_address
@@ -63,8 +63,11 @@ class DeliveryBody(BaseModel):
     reason: str | None
 
 
-class DeliveryPage(Page[DeliveryBody]):
+class DeliveryPage(BaseModel):
     """Deliveries to one receiver, those of the last transitions first."""
+
+    items: list[DeliveryBody]
+    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 class DeliveryParameters(PageParameters):

@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from coincide.errors import QueryError, QueryTextError
 from coincide.queries import query_from_json
 from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
-from services.alerting.api.query_models import QueryDocument
 from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
+from services.common.query_contract import QUERY_DOCUMENT
 
 LARGEST_BODY_BYTES = 64 * 1024
 JSON_TYPES = ("", "application/json", "application/merge-patch+json")
@@ -113,7 +113,7 @@ Accept = Annotated[str | None, Header(description="text/plain for SQL; JSON othe
 QueryInBody = Annotated[Any, Depends(query_body)]
 
 _SQL = {"schema": {"type": "string", "maxLength": LONGEST_TEXT, "description": "The query as SQL."}}
-_SCHEMA = {"schema": {"$ref": f"#/components/schemas/{QueryDocument.__name__}"}}
+_SCHEMA = {"schema": {"$ref": f"#/components/schemas/{QUERY_DOCUMENT}"}}
 AS_SQL: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": _SQL}}}
 
 

@@ -8,27 +8,28 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy import Engine
 
+from coincide.wire.dead_letter import DeadLetter
 from services.alerting.api.listings import (
     FLAGS,
-    LIST_RESPONSES,
     Accept,
     Instant,
     Listing,
     ListParameters,
     Lists,
     QueryListParameters,
+    list_answers,
     read_page,
 )
 from services.alerting.api.result_models import (
     DeadLetterPage,
-    EpisodeBody,
+    Episode,
     EpisodePage,
-    MatchBody,
+    Match,
     MatchPage,
     RevisionPage,
-    problems,
+    answers,
 )
-from services.alerting.exports.result_columns import DEAD_LETTER_COLUMNS, EPISODE_COLUMNS, MATCH_COLUMNS
+from services.alerting.exports.result_columns import columns_of
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
@@ -61,7 +62,7 @@ MATCHES = Listing(
     "matches",
     match_rows.read_newest_first,
     lambda row: match_rows.match_body(row.body, row.superseded_by),
-    MATCH_COLUMNS,
+    columns_of(Match),
 )
 
 
@@ -69,7 +70,7 @@ def matches_router(engine: Engine, lists: Lists) -> APIRouter:
     """Return the routes that read matches."""
     router = APIRouter(prefix="/v1/matches", tags=["matches"])
 
-    @router.get("", response_model=MatchPage, responses=LIST_RESPONSES, summary="Matches, newest stored first")
+    @router.get("", responses=list_answers(MatchPage), summary="Matches, newest stored first")
     def list_matches(wanted: Annotated[MatchParameters, Query()], accept: Accept = None) -> Response:
         """Return the matches that pass every filter, live ones unless asked otherwise.
 
@@ -81,7 +82,7 @@ def matches_router(engine: Engine, lists: Lists) -> APIRouter:
         )
         return lists.answer(MATCHES, wanted, filters, accept, newest_sequence)
 
-    @router.get("/{id}", response_model=MatchBody, responses=problems(404, 422), summary="One match")
+    @router.get("/{id}", responses=answers(Match, 404, 422), summary="One match")
     def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
         """Return the match, superseded or not; `superseded_by` says by which."""
         with engine.connect() as connection:
@@ -117,14 +118,14 @@ class EpisodeParameters(QueryListParameters):
     )
 
 
-EPISODES = Listing("episodes", episode_rows.read_newest_first, attrgetter("body"), EPISODE_COLUMNS)
+EPISODES = Listing("episodes", episode_rows.read_newest_first, attrgetter("body"), columns_of(Episode))
 
 
 def episodes_router(engine: Engine, settings: AlertingSettings, lists: Lists) -> APIRouter:
     """Return the routes that read episodes."""
     router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
-    @router.get("", response_model=EpisodePage, responses=LIST_RESPONSES, summary="Episodes, those found last first")
+    @router.get("", responses=list_answers(EpisodePage), summary="Episodes, those found last first")
     def list_episodes(wanted: Annotated[EpisodeParameters, Query()], accept: Accept = None) -> Response:
         """Return the episodes that pass every filter, as they are now.
 
@@ -137,7 +138,7 @@ def episodes_router(engine: Engine, settings: AlertingSettings, lists: Lists) ->
         )
         return lists.answer(EPISODES, wanted, filters, accept, newest_sequence)
 
-    @router.get("/{id}", response_model=EpisodeBody, responses=problems(404, 422), summary="One episode")
+    @router.get("/{id}", responses=answers(Episode, 404, 422), summary="One episode")
     def get_episode(id: EpisodeId) -> Response:  # noqa: A002 - the path's name for it
         """Return the episode as it is now; `replaced_by` names the episodes that took the place of a retracted one."""
         with engine.connect() as connection:
@@ -148,8 +149,7 @@ def episodes_router(engine: Engine, settings: AlertingSettings, lists: Lists) ->
 
     @router.get(
         "/{id}/revisions",
-        response_model=RevisionPage,
-        responses=problems(404, 422),
+        responses=answers(RevisionPage, 404, 422),
         summary="How an episode came to be as it is, newest first",
     )
     def list_revisions(id: EpisodeId, parameters: Annotated[PageParameters, Query()]) -> Response:  # noqa: A002
@@ -179,16 +179,14 @@ class DeadLetterParameters(ListParameters):
     to: Instant | None = Field(None, description="Only letters written at or before this time.")
 
 
-DEAD_LETTERS = Listing("dead-letters", dead_letter_rows.read_newest_first, attrgetter("body"), DEAD_LETTER_COLUMNS)
+DEAD_LETTERS = Listing("dead-letters", dead_letter_rows.read_newest_first, attrgetter("body"), columns_of(DeadLetter))
 
 
 def dead_letters_router(lists: Lists) -> APIRouter:
     """Return the route that reads dead letters."""
     router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
 
-    @router.get(
-        "", response_model=DeadLetterPage, responses=LIST_RESPONSES, summary="Dead letters, newest stored first"
-    )
+    @router.get("", responses=list_answers(DeadLetterPage), summary="Dead letters, newest stored first")
     def list_dead_letters(wanted: Annotated[DeadLetterParameters, Query()], accept: Accept = None) -> Response:
         """Return the dead letters that pass every filter; times are those at which they were written to Kafka."""
         filters = DeadLetterFilter(wanted.reason, wanted.area, wanted.sensor, wanted.source, wanted.from_, wanted.to)

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from services.alerting.exports.result_columns import (
-    MEMBER_COLUMNS,
     Column,
     Kind,
     Parts,
@@ -85,14 +84,17 @@ def _fields(columns: Sequence[Column], times: Times) -> list[pa.Field]:
 
 
 def _type(column: Column, times: Times) -> pa.DataType:
-    return pa.list_(pa.struct(_fields(MEMBER_COLUMNS, times))) if column.kind == "members" else TYPES[column.kind]
+    return pa.list_(pa.struct(_fields(column.of_members, times))) if column.kind == "members" else TYPES[column.kind]
 
 
 def _arrays(column: Column, rows: Sequence[Mapping[str, Any]], times: Times) -> list[pa.Array]:
     """Return the column, and a time once more as a timestamp where that is asked for."""
     values = [column.value(row) for row in rows]
     if column.kind == "members":
-        values = [None if each is None else [_member(one, times) for one in _of(dict, each)] for each in values]
+        values = [
+            None if each is None else [_member(one, column.of_members, times) for one in _of(dict, each)]
+            for each in values
+        ]
     elif column.kind == "texts":
         values = [None if each is None else _of(str, each) for each in values]
     array = pa.array(values, _type(column, times))
@@ -103,9 +105,13 @@ def _of(kind: type, values: Sequence[Any]) -> list[Any]:
     return [each for each in values if isinstance(each, kind)]
 
 
-def _member(member: Mapping[str, Any], times: Times) -> dict[str, Any]:
+def _members(members: Sequence[Any], columns: Sequence[Column], times: Times) -> list[dict[str, Any]]:
+    return [_member(each, columns, times) for each in _of(dict, members)]
+
+
+def _member(member: Mapping[str, Any], columns: Sequence[Column], times: Times) -> dict[str, Any]:
     cells: dict[str, Any] = {}
-    for column in MEMBER_COLUMNS:
+    for column in columns:
         value = column.value(member)
         cells |= dict.fromkeys(column_names(column, times), value)  # a timestamp is made of microseconds
     return cells

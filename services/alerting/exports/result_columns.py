@@ -1,4 +1,4 @@
-"""The columns of results: what a row of CSV or Parquet shows of the JSON of one result of each kind.
+"""The columns of results: what a row of CSV or Parquet shows of the JSON of one result, derived from its declaration.
 
 Whatever a record says in another type than the column's is left empty there, so that none can break a file.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, inspect
 
 from services.common.instants import in_rfc_3339
 
@@ -23,6 +24,12 @@ IS_OF: dict[Kind, tuple[type, ...]] = {
     "texts": (list,),
     "members": (list,),
 }
+KINDS: dict[type[inspect.Type], Kind] = {
+    inspect.StrType: "text",
+    inspect.LiteralType: "text",
+    inspect.FloatType: "real",
+    inspect.BoolType: "flag",
+}
 INT64 = range(-(2**63), 2**63)
 DURATIONS = frozenset({"late_by_us"})
 OF_USERS = frozenset({"attributes", "record", "group", "labels"})  # what stands inside is theirs, whatever it is called
@@ -35,16 +42,17 @@ Parts = Iterable[Sequence[str]]  # the JSON texts of rows, some at a time
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its kind, and the path to its value in the JSON, by default the name."""
+    """A column: its name, its kind, the path to its value in the JSON, and of members their columns."""
 
     name: str
     kind: Kind
-    path: Sequence[str] = ()
+    path: Sequence[str]
+    of_members: Sequence["Column"] = ()
 
     def value(self, body: Mapping[str, Any]) -> Any:
         """Return the value in `body`; None where there is none of this kind. What is of kind json is its text."""
         value: Any = body
-        for name in self.path or (self.name,):
+        for name in self.path:
             value = value.get(name) if isinstance(value, dict) else None
         if self.kind == "json":
             return None if value is None else encode_json(value).decode()
@@ -57,48 +65,42 @@ def _is_of(value: Any, kind: Kind) -> bool:
     return value in INT64 if kind in ("whole", "time") else True
 
 
-def _columns(**kinds: Kind) -> list[Column]:
-    return [Column(name, kind) for name, kind in kinds.items()]
+def columns_of(record: type[Struct]) -> list[Column]:
+    """Return the columns of a record: one for each plain field, and for each plain field of a record in it."""
+    return _columns(inspect.type_info(record))
 
 
-MEMBER_COLUMNS = [
-    *_columns(role="text", sensor="text", id="text", stream="text", detected_at_us="time"),
-    *_columns(earliest_us="time", latest_us="time", template="text", attributes="json"),
-]
-MATCH_COLUMNS = [
-    *_columns(id="text", query="text", query_version="whole", area="text", probability="real"),
-    *_columns(earliest_us="time", latest_us="time", received_at_us="time"),
-    Column("occurred_mean_us", "time", ("occurred", "mean_us")),
-    Column("occurred_std_s", "real", ("occurred", "std_s")),
-    Column("occurred_p05_us", "time", ("occurred", "p05_us")),
-    Column("occurred_p95_us", "time", ("occurred", "p95_us")),
-    *_columns(chance_rate_hz="real", chance_rate_error_hz="real"),
-    Column("joint_probability", "real", ("joint", "probability")),
-    Column("joint_least", "real", ("joint", "least")),
-    Column("joint_greatest", "real", ("joint", "greatest")),
-    Column("joint_certain", "flag", ("joint", "certain")),
-    *_columns(superseded_by="text", supersedes="texts", members="members", edges="json", unknown="json"),
-]
-EPISODE_COLUMNS = [
-    *_columns(id="text", query="text", query_version="whole", area="text", revision="whole", retracted="flag"),
-    *_columns(replaced_by="texts", group="json", start_us="time", end_us="time", count="whole"),
-    *_columns(duration_s="real", uncertainty_s="real"),
-    *_columns(best_probability="real", open="flag", final="flag", received_at_us="time"),
-    *_columns(members="members", members_truncated="flag"),
-]
-ALERT_COLUMNS = [
-    *_columns(id="text", kind="text", source="text", query="text", query_version="whole", area="text"),
-    *_columns(severity="text", title="text", state="text", probability="real", members="whole"),
-    *_columns(start_us="time", end_us="time", fired_at_us="time", resolved_at_us="time", resolved_because="text"),
-    Column("acknowledged_by", "text", ("acknowledged", "by")),
-    Column("acknowledged_why", "text", ("acknowledged", "why")),
-    Column("acknowledged_at_us", "time", ("acknowledged", "at_us")),
-    *_columns(withheld="text", labels="json", text="text", group="json", stream="text"),
-]
-DEAD_LETTER_COLUMNS = [
-    *_columns(dead_id="text", source="text", reason="text", detail="text", received_at_us="time"),
-    *_columns(area="text", stream="text", sensor="text", id="text", late_by_us="whole", record="json"),
-]
+def _columns(record: inspect.Type, path: Sequence[str] = ()) -> list[Column]:
+    assert isinstance(record, inspect.StructType)  # noqa: S101 - of records alone
+    named = [(field.encode_name, _bare(field.type)) for field in record.fields if field.encode_name != "v"]
+    return [column for name, type_ in named for column in _of_field(type_, (*path, name))]
+
+
+def _of_field(type_: inspect.Type, path: Sequence[str]) -> list[Column]:
+    name = "_".join(path)
+    if isinstance(type_, inspect.StructType):
+        return _columns(type_, path)
+    if isinstance(type_, inspect.ListType) and path == ("members",):
+        return [Column(name, "members", path, _columns(_bare(type_.item_type)))]
+    return [Column(name, _kind(type_, name), path)]
+
+
+def _kind(type_: inspect.Type, name: str) -> Kind:
+    if isinstance(type_, inspect.IntType):
+        return "time" if name.endswith("_us") and name not in DURATIONS else "whole"
+    if isinstance(type_, inspect.ListType):
+        return "texts" if isinstance(_bare(type_.item_type), inspect.StrType) else "json"
+    return KINDS.get(type(type_), "json")
+
+
+def _bare(type_: inspect.Type) -> inspect.Type:
+    """Return a type without what is said about it, and without null."""
+    if isinstance(type_, inspect.Metadata):
+        return _bare(type_.type)
+    if isinstance(type_, inspect.UnionType):
+        others = [each for each in type_.types if not isinstance(each, inspect.NoneType)]
+        return _bare(others[0]) if len(others) == 1 else type_
+    return type_
 
 
 def with_rfc_3339(value: Any) -> Any:

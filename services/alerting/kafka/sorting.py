@@ -8,21 +8,20 @@ from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 
+from coincide.wire.fields import or_none
+from coincide.wire.rebuild_record import KEY_PREFIX, decode_rebuild
 from coincide.wire.stream_records import is_stream_key
 from services.alerting.alerts.controls import check_control
 from services.alerting.metrics import Metrics
 from services.alerting.records.records import (
-    REBUILD,
     TOPICS,
     MalformedRecordError,
     QueryChange,
-    dead_letter_decoder,
-    dead_letter_id,
-    episode_decoder,
     one_line,
     query_change_decoder,
+    read_dead_letter,
+    read_episode,
     read_match,
-    rebuild_decoder,
     shard_status_decoder,
 )
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
@@ -73,16 +72,15 @@ def _add_match(batch: Batch, record: ConsumerRecord) -> None:
 
 def _add_episode(batch: Batch, record: ConsumerRecord) -> None:
     value = _value(record)
-    episode = episode_decoder.decode(value)
-    received_at_us = _received_at_us(record) if episode.received_at_us is None else episode.received_at_us
+    episode = read_episode(value)
+    received_at_us = or_none(episode.received_at_us)
+    received_at_us = _received_at_us(record) if received_at_us is None else received_at_us
     batch.episodes.append(ReceivedEpisode(episode, one_line(value), received_at_us))
 
 
 def _add_dead_letter(batch: Batch, record: ConsumerRecord) -> None:
     value = _value(record)
-    letter = dead_letter_decoder.decode(value)
-    received = ReceivedDeadLetter(dead_letter_id(letter, value), letter, one_line(value), _received_at_us(record))
-    batch.dead_letters.append(received)
+    batch.dead_letters.append(ReceivedDeadLetter(read_dead_letter(value), one_line(value), _received_at_us(record)))
 
 
 def _add_change(batch: Batch, record: ConsumerRecord) -> None:
@@ -99,8 +97,8 @@ def _add_change(batch: Batch, record: ConsumerRecord) -> None:
 def _add_status(batch: Batch, record: ConsumerRecord) -> None:
     key = (record.key or b"").decode()
     if record.value is not None:
-        decoder = rebuild_decoder if key.startswith(REBUILD) else shard_status_decoder
-        decoder.decode(record.value)
+        decode = decode_rebuild if key.startswith(KEY_PREFIX) else shard_status_decoder.decode
+        decode(record.value)
     batch.statuses[key] = None if record.value is None else one_line(record.value)
 
 

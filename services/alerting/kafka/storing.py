@@ -202,8 +202,8 @@ class Storage:
                 self.metrics.superseded.labels(match.query).inc(len(match.supersedes))
 
     def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
-        came = [each.received.record.received_at_us for each in new if each.came_with_detection]
-        self.metrics.episode_delay.observe_all([now_s - at_us / 1e6 for at_us in came if at_us is not None])
+        came = [each.received.received_at_us for each in new if each.came_with_detection]
+        self.metrics.episode_delay.observe_all([now_s - at_us / 1e6 for at_us in came])
         for each in new:
             record = each.received.record
             if each.is_first:

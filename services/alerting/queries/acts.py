@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.alerts.controls import (
     ACKNOWLEDGEMENT,
     RECEIVER,
@@ -16,7 +17,7 @@ from services.alerting.alerts.controls import (
 )
 from services.alerting.kafka.projection import Progress
 from services.alerting.records.receiver import Receiver
-from services.alerting.records.records import REBUILD, TOPICS, RebuildRecord
+from services.alerting.records.records import TOPICS
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
@@ -85,8 +86,8 @@ class Acts:
     async def ask_for_rebuild(self, who: Caller) -> RebuildRecord:
         """Let fusion begin anew, and return what is asked for with its id."""
         id_ = f"b-{uuid.uuid4().hex}"
-        rebuild = RebuildRecord(1, id_, "asked", asked_at_us=self.now_us(), by=who.name, why=who.why)
-        await self._publish(TOPICS.status, REBUILD + id_, _encode(rebuild))
+        rebuild = RebuildRecord(id=id_, state="asked", asked_at_us=self.now_us(), by=who.name, why=who.why)
+        await self._publish(TOPICS.status, rebuild.key.decode(), _encode(rebuild))
         await self._note(who, "rebuild.asked", id_, None, rebuild)
         return rebuild
 

@@ -9,23 +9,25 @@ from functools import lru_cache
 from typing import Any
 
 from coincide.errors import QueryError
+from coincide.fusion.control.limits import Limits
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.queries.expected_work import expected_work
 from coincide.queries.explaining import ExplainedQuery, Explanation, SeenRates, unreachable_because
 from services.alerting.records.receiver import Receivers
 from services.alerting.records.registered_sensors import RegisteredSensors
+from services.alerting.store.query_rows import QueryReport
 from services.common.http.problem import Problem
 from services.common.settings import Streams
 
+UNTIL_FUSION_TELLS = Limits()
 REFUSED_BEYOND = 100  # times the limit: what is expected is an upper bound, and rates may fall
-MATCHES_PER_DETECTION, CANDIDATES_PER_DETECTION = 1_000, 50_000  # the fusion job's defaults
 
 
-def warnings(document: Mapping[str, Any], rates: Mapping[str, float], streams: Streams) -> list[str]:
+def warnings(document: Mapping[str, Any], report: QueryReport, streams: Streams) -> list[str]:
     """Return a sentence where the query can be expected to be suspended by chance matches alone."""
     try:
         query = _parsed(json.dumps(document))
-        sentence, beyond = _expectation(query, rates, streams)
+        sentence, beyond = _expectation(query, report, streams)
     except (QueryError, KeyError):  # written by a newer version of alerting, or its stream is not declared any more
         return []
     return [sentence] if beyond > 1 else []
@@ -36,27 +38,24 @@ def _parsed(document: str) -> AnyQuery:
     return query_from_json(json.loads(document))
 
 
-def refuse_hopeless(query: AnyQuery, rates: Mapping[str, float], streams: Streams) -> None:
+def refuse_hopeless(query: AnyQuery, report: QueryReport, streams: Streams) -> None:
     """Raise a Problem, 422, for a query that looks at a hundred times as much as a limit allows."""
     if isinstance(query, Query) and query.is_filtered:
         return  # nobody knows how few detections the filters admit
-    sentence, beyond = _expectation(query, rates, streams)
+    sentence, beyond = _expectation(query, report, streams)
     if beyond > REFUSED_BEYOND:
         raise Problem(422, f"within: {sentence}", field="within")
 
 
-def _expectation(query: AnyQuery, rates: Mapping[str, float], streams: Streams) -> tuple[str, float]:
+def _expectation(query: AnyQuery, report: QueryReport, streams: Streams) -> tuple[str, float]:
     """Return what is to be expected, and how many times the limit that is."""
     if not isinstance(query, Query):
         return "", 0.0
-    expected = expected_work(query, rates, streams)
+    expected = expected_work(query, report.busiest_hz, streams)
+    name = "max_matches_per_detection" if len(query.roles) == 2 else "max_candidates_per_detection"
     if expected is None:
         return "", 0.0
-    limits = query.limits
-    if len(query.roles) == 2:
-        name, most = "max_matches_per_detection", limits.max_matches_per_detection or MATCHES_PER_DETECTION
-    else:
-        name, most = "max_candidates_per_detection", limits.max_candidates_per_detection or CANDIDATES_PER_DETECTION
+    most = getattr(query.limits, name) or report.limits.get(name) or getattr(UNTIL_FUSION_TELLS, name)
     sentence = (
         f"chance alone may give up to {expected.candidates_per_detection:.2g} candidates per detection at the rates of "
         f"the busiest area, and {name} is {most}: choose narrower windows, fewer roles, higher thresholds or `equal`"

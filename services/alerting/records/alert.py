@@ -1,10 +1,12 @@
 """What an alert is: its state, its words, and the ids that stay the same after a rebuild."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from coincide.wire.content_ids import content_id
+from coincide.wire.fields import Count, FormatVersion, Probability, Version
 
 State = Literal["firing", "acknowledged", "resolved"]
 Kind = Literal["episode", "match", "system"]
@@ -18,48 +20,84 @@ STATES: tuple[State, ...] = ("firing", "acknowledged", "resolved")
 class Acknowledgement(msgspec.Struct, frozen=True):
     """Who has taken over an alert, and why they say so."""
 
-    by: str
-    why: str
-    at_us: int
+    by: Annotated[str, Meta(description="Who.", extra_json_schema={"minLength": 1})]
+    why: Annotated[str, Meta(description="What they know or do about it.")]
+    at_us: Annotated[int, Meta(description="When, microseconds since the epoch, UTC.")]
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert as receivers, readers and the database have it.
+    """What somebody is told of.
 
-    Times are microseconds since the epoch, UTC. `source` is the id of the episode or match, or the name of what is
-    wrong in the system. `group` tells which group of its query it is of, and `stream` whose readings. `fired_at_us` is
-    when it last began to fire; `resolve_at_us` when time will resolve it, None while nothing but a change of its source
-    will. `withheld` says why nobody was told that it fires.
+    It is an item of GET /v1/alerts, an event of the live stream, and the data of the CloudEvent that a webhook gets.
+    Times are microseconds since the epoch, UTC.
     """
 
-    v: Literal[1] = 1
-    id: str
-    kind: Kind
-    source: str
-    query: str = ""
-    query_version: int | None = None
-    area: str = ""
-    severity: str
-    title: str
-    text: str | None = None
-    docs: str | None = None
-    labels: dict[str, str] = {}
-    probability: float | None = None
-    members: int | None = None
-    start_us: int | None = None
-    end_us: int | None = None
-    group: dict[str, Any] = {}
-    stream: str | None = None
-    state: State = "firing"
-    fired_at_us: int
-    resolve_at_us: int | None = None
-    resolved_at_us: int | None = None
-    resolved_because: str | None = None
-    acknowledged: Acknowledgement | None = None
-    withheld: Withheld | None = None
-    revision: int
-    received_at_us: int
-    to: list[str] | None = None
+    v: FormatVersion = 1
+    id: Annotated[
+        str,
+        Meta(
+            description="Made of the query and the episode or match: the same after a rebuild.",
+            extra_json_schema={"pattern": "^a-[0-9a-f]{32}$"},
+        ),
+    ]
+    kind: Annotated[Kind, Meta(description="What it is an alert of.")]
+    source: Annotated[str, Meta(description="Id of the episode or match, or the name of what is wrong in the system.")]
+    query: Annotated[str, Meta(description="Empty where it is of none.")] = ""
+    query_version: Annotated[
+        Version | None, Meta(description="The version of the query; null where it is of none.")
+    ] = None
+    area: Annotated[str, Meta(description="Empty where it is of none.")] = ""
+    severity: Annotated[str, Meta(description="By the query's rule.", extra_json_schema={"minLength": 1})]
+    title: Annotated[str, Meta(description="One line.", extra_json_schema={"minLength": 1})]
+    text: Annotated[str | None, Meta(description="A sentence or two, of system alerts.")] = None
+    docs: Annotated[str | None, Meta(description="The page that says what to do.")] = None
+    labels: Annotated[
+        dict[str, str],
+        Meta(
+            description="Those of the query's rule. Before them the fields of the group and the stream, each under "
+            "its name with _ for what is no letter or digit: sensor, attributes_team, stream."
+        ),
+    ] = {}
+    probability: Annotated[
+        Probability | None, Meta(description="That of the match, or of the most probable of the episode.")
+    ] = None
+    members: Annotated[
+        Count | None,
+        Meta(description="Members of the match; distinct detections of the episode, up to 200; readings of the spell."),
+    ] = None
+    start_us: Annotated[
+        int | None, Meta(description="When the episode starts, or the earliest possible instant of the match.")
+    ] = None
+    end_us: Annotated[
+        int | None, Meta(description="When the episode ends, so far, or the latest possible instant of the match.")
+    ] = None
+    group: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Of an episode: values of the fields that the query's coalesce.by names; empty where it names "
+            "none."
+        ),
+    ] = {}
+    stream: Annotated[str | None, Meta(description="Of a query over readings: the stream that it reads.")] = None
+    state: Annotated[State, Meta(description="Whether it fires, somebody has taken it over, or it is over.")] = "firing"
+    fired_at_us: Annotated[
+        int, Meta(description="When it last began to fire: when ingest had the detection that made it.")
+    ]
+    resolve_at_us: Annotated[
+        int | None,
+        Meta(description="When time will resolve it; null where nothing but a change of its source will."),
+    ] = None
+    resolved_at_us: Annotated[int | None, Meta(description="When it was resolved; null while it is not.")] = None
+    resolved_because: Annotated[str | None, Meta(description="Why it was resolved; null while it is not.")] = None
+    acknowledged: Annotated[
+        Acknowledgement | None, Meta(description="Who has taken it over; null while nobody has.")
+    ] = None
+    withheld: Annotated[
+        Withheld | None, Meta(description="Why nobody was told that it fires; null where somebody was.")
+    ] = None
+    revision: Annotated[int, Meta(description="Revision of the episode that it goes by; grows.")]
+    received_at_us: Annotated[int, Meta(description="When ingest had the newest detection that changed its source.")]
+    to: Annotated[list[str] | None, Meta(description="Receivers by name; null for all.")] = None
 
     @property
     def is_active(self) -> bool:

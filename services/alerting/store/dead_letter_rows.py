@@ -5,17 +5,16 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from services.alerting.records.records import DeadLetterRecord
+from coincide.wire.dead_letter import DeadLetter
 from services.alerting.store.dialect import Rows, insert_ignoring_duplicates, newest_first, where_equal, where_overlaps
 from services.alerting.store.tables import dead_letters
 
 
 @dataclass(frozen=True)
 class ReceivedDeadLetter:
-    """A dead letter as read from Kafka: its id, the record, its JSON on one line, and Kafka's record time."""
+    """A dead letter as read from Kafka: the record, its JSON on one line, and Kafka's record time."""
 
-    id: str
-    record: DeadLetterRecord
+    record: DeadLetter
     body: str
     received_at_us: int
 
@@ -38,7 +37,7 @@ def insert_dead_letters(connection: Connection, received: Sequence[ReceivedDeadL
         return 0
     rows = [
         {
-            "id": letter.id,
+            "id": letter.record.dead_id,
             **{name: getattr(letter.record, name) for name in ("source", "reason", "area", "sensor")},
             "received_at_us": letter.received_at_us,
             "body": letter.body,

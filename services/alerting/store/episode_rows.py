@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, insert, select
 
-from services.alerting.records.records import RETRACTED, STATES, EpisodeRecord
+from coincide.wire.episode_record import RETRACTED, STATES, EpisodeRecord
+from coincide.wire.fields import or_none
 from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
 from services.alerting.store.tables import episode_revisions, episodes, matches
 
@@ -124,7 +125,7 @@ def _episode_rows(new: Iterable[NewRevision]) -> list[dict[str, object]]:
     for each in new:
         record = each.received.record
         rows[record.id] = {
-            **{name: getattr(record, name) for name in of_record},
+            **{name: or_none(getattr(record, name)) for name in of_record},
             "sequence": rows.get(record.id, {}).get("sequence", each.sequence),
             "changed_sequence": each.sequence,
             "received_at_us": each.received.received_at_us,

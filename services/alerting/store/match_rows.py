@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Column, Connection, FromClause, Row, Select, select
 
-from services.alerting.records.records import MatchRecord
+from coincide.wire.match_record import MatchRecord
 from services.alerting.store.dialect import (
     Rows,
     insert_ignoring_duplicates,
@@ -46,7 +46,7 @@ def insert_supersessions(connection: Connection, records: Iterable[MatchRecord])
     """Keep what `records` supersede; return, by superseding match, the ids for which it is the first to do so."""
     rows: dict[str, dict[str, object]] = {}
     for record in records:
-        for id_ in record.supersedes:
+        for id_ in record.supersedes or ():
             row = {"superseded": id_, "superseded_by": record.id, "received_at_us": record.received_at_us}
             rows.setdefault(id_, row)
     if not rows:

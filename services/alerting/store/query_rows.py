@@ -11,12 +11,10 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, delete, func, select
 
 from coincide.queries.explaining import SeenRates
+from coincide.wire.rebuild_record import KEY_PREFIX, RebuildRecord, decode_rebuild
 from services.alerting.records.records import (
-    REBUILD,
     QueryChange,
-    RebuildRecord,
     ShardStatus,
-    rebuild_decoder,
     shard_status_decoder,
 )
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
@@ -105,14 +103,14 @@ def store_status(connection: Connection, newest: dict[str, str | None]) -> None:
 
 def read_status(connection: Connection) -> list[ShardStatus]:
     """Return what each shard says."""
-    shards = select(shard_status.c.body).where(~shard_status.c.key.startswith(REBUILD))
+    shards = select(shard_status.c.body).where(~shard_status.c.key.startswith(KEY_PREFIX))
     return [shard_status_decoder.decode(body) for body in connection.execute(shards).scalars()]
 
 
 def read_rebuilds(connection: Connection) -> list[RebuildRecord]:
     """Return what is known of every rebuild, the newest first."""
-    bodies = connection.execute(select(shard_status.c.body).where(shard_status.c.key.startswith(REBUILD))).scalars()
-    found = [rebuild_decoder.decode(body) for body in bodies]
+    bodies = connection.execute(select(shard_status.c.body).where(shard_status.c.key.startswith(KEY_PREFIX))).scalars()
+    found = [decode_rebuild(body) for body in bodies]
     return sorted(found, key=lambda each: (each.asked_at_us or each.began_at_us or 0, each.id), reverse=True)
 
 
@@ -138,7 +136,8 @@ class QueryReport:
     """What the shards say of one query, None where they do not: version that all applied, episode records, scheme.
 
     `suspended` says where each shard has suspended it, in which version and why. Rates are of all queries: `busiest_hz`
-    has the greatest rate of each stream that a shard has seen in one area, `seen` those of all areas now.
+    has the greatest rate of each stream that a shard has seen in one area, `seen` those of all areas now; `limits` are
+    the least that a shard has for what a detection may give to a query that sets none.
     """
 
     applied_version: int | None = None
@@ -147,6 +146,7 @@ class QueryReport:
     suspended: list[dict[str, Any]] = field(default_factory=list)
     busiest_hz: dict[str, float] = field(default_factory=dict)
     seen: SeenRates = NOTHING_SEEN
+    limits: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, shards: Sequence[ShardStatus], id_: str) -> "QueryReport":
@@ -166,7 +166,13 @@ class QueryReport:
         ]
         episodes = sum(counts) if counts else None
         return cls(
-            applied_version(shards, id_), episodes, coalescing, suspended, _busiest_hz(shards), _seen_rates(shards)
+            applied_version(shards, id_),
+            episodes,
+            coalescing,
+            suspended,
+            _busiest_hz(shards),
+            _seen_rates(shards),
+            _least_limits(shards),
         )
 
     def is_suspended_in(self, version: int) -> bool:
@@ -179,6 +185,13 @@ def _busiest_hz(shards: Sequence[ShardStatus]) -> dict[str, float]:
     for stream, rate_hz in (each for shard in shards for each in shard.busiest_hz.items()):
         rates[stream] = max(rate_hz, rates.get(stream, 0.0))
     return rates
+
+
+def _least_limits(shards: Sequence[ShardStatus]) -> dict[str, int]:
+    limits: dict[str, int] = {}
+    for name, most in (each for shard in shards for each in shard.limits.items()):
+        limits[name] = min(most, limits.get(name, most))
+    return limits
 
 
 def _seen_rates(shards: Sequence[ShardStatus]) -> SeenRates:

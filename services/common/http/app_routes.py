@@ -2,9 +2,15 @@
 
 from typing import Any
 
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 
 from services.common.http.route_table import PathRoute, RouteTable
+
+
+def operation_id(route: APIRoute) -> str:
+    """Return what programs made from the document call the request: getAlert for the function get_alert."""
+    first, *others = route.name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def routes_of(application: Any) -> RouteTable:

@@ -89,6 +89,13 @@ class MatchAnswer(Struct, frozen=True, kw_only=True):
     superseded_by: str | None = None
 
 
+class WindowAnswer(Struct, frozen=True):
+    """The window [start, end) of which a query over readings asked."""
+
+    start_us: int
+    end_us: int
+
+
 class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     """An episode as GET /v1/episodes/{id} and the live stream have it."""
 
@@ -106,6 +113,7 @@ class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     final: bool | None = None
     members: list[MemberAnswer] | None = None
     group: dict[str, Any] = field(default_factory=dict)
+    window: WindowAnswer | None = None
     value: Any = UNSET
 
     @property

@@ -100,7 +100,7 @@ DETECTIONS_OPENAPI: dict[str, Any] = {
         "One detection, an array of them, or one a line (NDJSON), gzip or not. "
         "The answer lists what became of each item, in order. Repeating a POST is always safe."
     ),
-    "operationId": "post_detections",
+    "operationId": "postDetections",
     "parameters": [
         {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"enum": ["gzip", "identity"]}}
     ],

@@ -6,12 +6,11 @@ from typing import Any
 import msgspec
 
 from coincide.wire.content_ids import content_id
+from coincide.wire.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.verdicts import Refused, clean_text, render
 
-VERSION = 1
-LONGEST_RECORD = 2048
 BURST_S = 5.0
 _encode = msgspec.json.Encoder().encode
 
@@ -29,7 +28,7 @@ class DeadLetters:
     def write(self, refused: Refused, original: Any, area: str | None, received_at_us: int) -> None:
         """Write one refused item, or count it as dropped; never raises because of what the item holds."""
         is_sent = self._take_token() and self._publisher.send_dead_letter(
-            (area or "").encode(), _encode(_letter(refused, original, area, received_at_us))
+            *_letter(refused, original, area, received_at_us).to_record()
         )
         (self._metrics.dead_letters if is_sent else self._metrics.dead_letters_dropped).inc()
 
@@ -44,14 +43,20 @@ class DeadLetters:
         return True
 
 
-def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> dict[str, Any]:
-    """Return a record of coincide.dead-letters; unknown members are null."""
+def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> DeadLetter:
     record = _bounded_json(original)
-    dead_id = content_id("d", ("ingest", refused.reason, record))
-    said = {"reason": refused.reason, "detail": clean_text(refused.detail, 1024), "received_at_us": received_at_us}
-    of_item = {name: _text_member(original, name) for name in ("stream", "sensor", "id")}
-    others = {"area": area, **of_item, "late_by_us": None, "record": record}
-    return {"v": VERSION, "source": "ingest", "dead_id": dead_id, **said, **others}
+    return DeadLetter(
+        dead_id=content_id("d", ("ingest", refused.reason, record)),
+        source="ingest",
+        reason=refused.reason,
+        detail=clean_text(refused.detail, 1024),
+        received_at_us=received_at_us,
+        area=area,
+        stream=_text_member(original, "stream"),
+        sensor=_text_member(original, "sensor"),
+        id=_text_member(original, "id"),
+        record=record,
+    )
 
 
 def _bounded_json(original: Any) -> msgspec.Raw:
@@ -60,9 +65,10 @@ def _bounded_json(original: Any) -> msgspec.Raw:
         encoded = _encode(original)
     except (TypeError, ValueError, OverflowError, RecursionError):
         encoded = b""
-    if encoded and len(encoded) <= LONGEST_RECORD:
+    if encoded and len(encoded) <= LONGEST_RECORD_TEXT:
         return msgspec.Raw(encoded)
-    return msgspec.Raw(_encode(clean_text(original if isinstance(original, str) else _rendered(original), 2048)))
+    text = original if isinstance(original, str) else _rendered(original)
+    return msgspec.Raw(_encode(clean_text(text, LONGEST_RECORD_TEXT)))
 
 
 def _rendered(original: Any) -> str:

@@ -54,7 +54,8 @@ def record(topic: str, value: object, key: bytes | None = None, timestamp: int =
 
 def match(id_: str = "m-1", *, sensors: Sequence[str] = ("imb", "baksan"), **others: Any) -> dict[str, Any]:
     said = {"v": 1, "id": id_, "query": "sn1987a", "query_version": 1, "area": "sn1987a", "probability": 0.5}
-    said |= {"earliest_us": 100, "latest_us": 200, "received_at_us": RECEIVED_AT_MS * 1000, **others}
+    said |= {"earliest_us": 100, "latest_us": 200, "received_at_us": RECEIVED_AT_MS * 1000}
+    said |= {"occurred": None, "chance_rate_hz": None, **others}
     span = {"detected_at_us": said["earliest_us"], **{name: said[name] for name in ("earliest_us", "latest_us")}}
     of_each = {"stream": "neutrino", **span, "template": "t-0", "attributes": {}}
     places = zip("abcdef", sensors, strict=False)
@@ -93,12 +94,12 @@ def episode_record(id_: str = "e-1", revision: int = 1, state: str = "open", **o
     return record(TOPICS.episodes, made)
 
 
-def dead_letter(dead_id: str | None = "d-1", **fields: Any) -> dict[str, Any]:
-    letter = {"v": 1, "source": "fusion", "reason": "late", "detail": "late by 3 s", "area": "bay", "sensor": "s1"}
-    return {**letter, **({"dead_id": dead_id} if dead_id else {}), **fields}
+def dead_letter(dead_id: str = "d-1", **fields: Any) -> dict[str, Any]:
+    letter = {"v": 1, "dead_id": dead_id, "source": "fusion", "reason": "late", "detail": "late by 3 s"}
+    return {**letter, "area": "bay", "sensor": "s1", "record": None, **fields}
 
 
-def dead_letter_record(dead_id: str | None = "d-1", timestamp: int = RECEIVED_AT_MS, **fields: Any) -> Record:
+def dead_letter_record(dead_id: str = "d-1", timestamp: int = RECEIVED_AT_MS, **fields: Any) -> Record:
     return record(TOPICS.dead_letters, dead_letter(dead_id, **fields), timestamp=timestamp)
 
 

@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from coincide.fusion.core.host import UNKNOWING, Host
-from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
+from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
+from coincide.wire.output_record import OutputRecord
 from spark_jobs.job import processor as processor_module
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead

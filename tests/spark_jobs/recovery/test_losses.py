@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
-from coincide.fusion.records.kafka_records import OutputRecord
+from coincide.wire.output_record import OutputRecord
 from deploy.local.machine import ROOT
 from spark_jobs.recovery.losses import Losses
 

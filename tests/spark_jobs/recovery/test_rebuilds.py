@@ -7,7 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from spark_jobs.recovery.rebuilds import KEY, MOST_KEPT, Rebuilds
+from coincide.wire.rebuild_record import KEY_PREFIX
+from spark_jobs.recovery.rebuilds import MOST_KEPT, Rebuilds
 
 BEGINS = {("detections", 0): 5, ("detections", 1): 0}
 ENDS = {("detections", 0): 15, ("detections", 1): 90}
@@ -37,7 +38,7 @@ class Topic:
 
     def ask(self, **fields: Any) -> None:
         asked = {**ASKED, **fields}
-        self.records.append((KEY + asked["id"].encode(), json.dumps(asked).encode()))
+        self.records.append((KEY_PREFIX.encode() + asked["id"].encode(), json.dumps(asked).encode()))
 
     @property
     def last(self) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def test_one_that_a_halt_ends_has_failed_and_another_one_begins(topic: Topic) ->
     rebuilds.begin(BEGINS, ENDS)
     rebuilds.reached(lambda _ends: 0)
     told = {key: json.loads(value or b"")["state"] for key, value in topic.records}
-    assert told == {KEY + b"b-1": "failed", KEY + b"b-2": "done"}
+    assert told == {KEY_PREFIX.encode() + b"b-1": "failed", KEY_PREFIX.encode() + b"b-2": "done"}
 
 
 def test_one_that_goes_on_after_a_halt_has_not_failed(topic: Topic) -> None:
@@ -145,7 +146,7 @@ def test_one_that_nobody_asked_for_over_rest_is_told_too_and_old_ones_are_forgot
         ids.append(topic.last["id"])
         assert (topic.last["state"], topic.last["by"], topic.last["why"]) == ("done", None, None)
     removed = [key for key, value in topic.records if value is None]
-    assert removed == [KEY + each.encode() for each in ids[:3]]
+    assert removed == [KEY_PREFIX.encode() + each.encode() for each in ids[:3]]
     kept = {key for key, _ in topic.records} - set(removed)
     assert len(kept) == MOST_KEPT
 
@@ -155,7 +156,7 @@ def test_one_that_nobody_asked_for_over_rest_is_told_too_and_old_ones_are_forgot
 )
 def test_what_is_unusable_is_ignored_and_what_is_of_a_shard_is_not_taken(topic: Topic, value: bytes) -> None:
     rebuilds = topic.follower()
-    assert rebuilds.take(KEY + b"x", value)
+    assert rebuilds.take(KEY_PREFIX.encode() + b"x", value)
     rebuilds.all_taken()
     assert not rebuilds.is_asked
     assert not rebuilds.take(b"shard-0", b"{}")

@@ -1,4 +1,4 @@
-// Written by `make docs` from docs/contracts/query.schema.json; change it there.
+// Written by `make docs` from coincide/queries/query.schema.json; change it there.
 export const schema = {
  "$schema": "https://json-schema.org/draft/2020-12/schema",
  "title": "Query",

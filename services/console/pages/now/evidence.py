@@ -23,7 +23,7 @@ from services.console.pages.now.onset import OnsetBar, onset_bars
 from services.console.pages.now.reading_curve import draw_readings, readings_of
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
-from services.console.pages.time_words import duration, probability, rate, within
+from services.console.pages.time_words import TimeWords, duration, probability, rate, within
 from services.console.rest.answers import (
     AlertAnswer,
     EpisodeAnswer,
@@ -251,6 +251,8 @@ class Evidence:
                 of = "It lasted long enough with" if episode.is_of_readings else "The most probable match has"
                 said = Words("p", f"{of} {probability(episode.best_probability)}.")
                 said.props["title"] = repr(episode.best_probability)
+            if episode.is_of_readings:
+                Words("p", said_of_readings(episode, times))
             if page.items:
                 Words("h3", "Its matches" if page.next_cursor is None else f"Its newest {len(page.items)} matches")
                 for match in sorted(page.items, key=lambda each: -each.probability):
@@ -383,3 +385,16 @@ def _span_of(members: list[MemberAnswer]) -> tuple[int, int]:
 
 def _is_it(member: MemberAnswer, told: dict[str, Any]) -> bool:
     return (member.sensor, member.stream, member.detected_at_us) == (told["sensor"], told["stream"], told["at"])
+
+
+def said_of_readings(episode: EpisodeAnswer, times: TimeWords) -> str:
+    """Return a sentence about what was read, and of which window a query asked."""
+    sides = episode.value.items() if isinstance(episode.value, dict) else []  # of a join: both groups
+    value = ", ".join(f"{name}: {_as_text(each)}" for name, each in sides) or _as_text(episode.value)
+    window = episode.window
+    asked = "" if window is None else f" The window is {times.exact(window.start_us)} to {times.exact(window.end_us)}."
+    return f"It read {value} at its start.{asked}"
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

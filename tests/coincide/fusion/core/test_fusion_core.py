@@ -387,6 +387,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
     assert status(output) == expected | {
         "queries": {"near": {"version": 1, "paused": False, "matches": 1, "episodes": 0, "work": WORK}},
         "totals": {**dict.fromkeys(none, 0), **dict.fromkeys(once, 1), "detections": 3, "accepted": 2},
+        "limits": {"max_matches_per_detection": 1_000, "max_candidates_per_detection": 50_000},
         "template_pairs": {"hits": 0, "misses": 0, "kept": 0},  # the match is certain
         "busiest_hz": {},
         "rates_hz": {"areas": {}, "elsewhere": {}},

@@ -17,7 +17,6 @@ from coincide.fusion.readings import window_records
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.joins.search.search import Search
 from deploy.local.machine import ROOT
-from services.alerting.queries import judgement
 from spark_jobs.settings import FusionSettings
 from tests.coincide.fusion import outputs
 from tests.coincide.fusion.inputs import STREAMS, Row, edge, frame, put, query_json, started
@@ -168,11 +167,6 @@ def test_the_rates_of_areas_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = status(output)["rates_hz"]
     assert list(rates["areas"]) == ["bay"]
     assert rates["elsewhere"].keys() == hill.keys()
-
-
-def test_the_limits_that_alerting_judges_by_are_those_of_fusion() -> None:
-    assert Limits().max_matches_per_detection == judgement.MATCHES_PER_DETECTION
-    assert Limits().max_candidates_per_detection == judgement.CANDIDATES_PER_DETECTION
 
 
 def test_the_defaults_are_those_that_the_docs_say_and_the_settings_have() -> None:

@@ -51,7 +51,8 @@ def test_the_alert_of_a_spell_says_how_many_readings_it_has(database: Database) 
     read = {"from": "heat", "value": "attributes.c", "where": {"above": 40}}
     rule = {"title": "{members} too hot", "resolve_after_s": 1}
     database.store([change_record("hot", 3, query={"id": "hot", "coalesce": read, "lasting_s": 60, "alert": rule})])
-    ends = [{"sensor": "hall", "id": id_, "stream": "heat", "detected_at_us": 150} for id_ in ("first", "last")]
+    of_each = {"sensor": "hall", "stream": "heat", "detected_at_us": 150, "attributes": {}}
+    ends = [{"id": id_, **of_each} for id_ in ("first", "last")]
     spell: dict[str, Any] = {
         "query": "hot",
         "count": 48,

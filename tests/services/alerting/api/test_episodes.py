@@ -10,7 +10,12 @@ def ids(api: Api, **filters: str) -> list[str]:
 
 
 def test_an_episode_is_served_as_it_is_now_with_all_that_was_said_of_it(api: Api) -> None:
-    said: dict[str, Any] = {"value": 101.5, "window": {"time_s": 86400}, "best_probability": None, "group": {}}
+    said: dict[str, Any] = {
+        "value": 101.5,
+        "window": {"start_us": 0, "end_us": 9, "new": 1},
+        "best_probability": None,
+        "group": {},
+    }
     now = episode("e-1", 2, "final", **said, new=[{"a": None}])
     stored = api.store(episode_record("e-1", 1), match_record("m-1"))
     stored += api.store(record(TOPICS.episodes, json.dumps(now, indent=1).encode()))

@@ -13,15 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from services.alerting.api import listings
-from services.alerting.api.listings import Export
+from services.alerting.api.alerts import ALERTS
+from services.alerting.api.listings import Export, Listing
+from services.alerting.api.results import DEAD_LETTERS, EPISODES, MATCHES
 from services.alerting.exports import parquet_results
-from services.alerting.exports.result_columns import (
-    ALERT_COLUMNS,
-    DEAD_LETTER_COLUMNS,
-    EPISODE_COLUMNS,
-    MATCH_COLUMNS,
-    Column,
-)
 from services.alerting.exports.result_formats import FORMATS, Format, chosen_format
 from services.common.http.problem import Problem
 from services.common.http.shares import Shares
@@ -53,11 +48,16 @@ def read(api: Api, path: str, form: str, **parameters: str) -> pd.DataFrame:
     """Return what an analyst sees of a list in that format."""
     answer = api.client.get(f"/v1/{path}", params={"format": form, **parameters})
     assert answer.status_code == 200, answer.text
+    return as_table(answer.content, form)
+
+
+def as_table(content: bytes, form: str) -> pd.DataFrame:
+    file = io.BytesIO(content)
     if form == "csv":
-        return pd.read_csv(io.StringIO(answer.text))
+        return pd.read_csv(file)
     if form == "ndjson":
-        return pd.read_json(io.StringIO(answer.text), lines=True, dtype={"id": str})
-    return pq.read_table(io.BytesIO(answer.content)).to_pandas()
+        return pd.read_json(file, lines=True, dtype={"id": str})
+    return pq.read_table(file).to_pandas()
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
@@ -168,17 +168,45 @@ def test_duckdb_reads_the_file(api: Api, tmp_path: Path) -> None:
     assert sorted(duckdb.sql(unnested).fetchall()) == [("baksan", 7), ("imb", 7)]
 
 
-def test_a_record_of_other_types_leaves_cells_empty_and_breaks_no_file(api: Api) -> None:
-    odd = {"occurred": "soon", "chance_rate_hz": "often", "superseded_by": 7, "edges": [1], "joint": {"certain": 1}}
-    api.store(match_record("m-1", **odd))
-    said = match("m-2", received_at_us=AT_US)
-    said["members"] = [{"sensor": "x", "detected_at_us": 2**70, "role": 5}]
-    api.store(record(TOPICS.matches, said), dead_letter_record("d-1", late_by_us=True, record={"a": [1]}))
-    for form in ("csv", "parquet"):
-        rows = read(api, "matches", form)
-        assert rows["id"].tolist() == ["m-2", "m-1"]
-        assert rows[["occurred_mean_us", "chance_rate_hz", "joint_certain"]].isna().all(axis=None)
-        assert read(api, "dead-letters", form)["record"].tolist() == ['{"a":[1]}']
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_what_is_of_another_type_leaves_cells_empty_and_breaks_no_file(form: Format) -> None:
+    odd: dict[str, Any] = {
+        "occurred": "soon",
+        "chance_rate_hz": "often",
+        "superseded_by": 7,
+        "edges": [1],
+        "joint": {"certain": 1},
+    }
+    of_member = match("m-2", received_at_us=AT_US)
+    of_member["members"] = [{"sensor": "x", "detected_at_us": 2**70, "role": 5}]
+    part = [json.dumps(each) for each in (of_member, match("m-1", **odd))]
+    rows = as_table(b"".join(FORMATS[form]([part], MATCHES.columns, "us")), form)
+    assert rows["id"].tolist() == ["m-2", "m-1"]
+    assert rows[["occurred_mean_us", "chance_rate_hz", "joint_certain"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_dead_letter_has_its_record_as_json(api: Api, form: str) -> None:
+    api.store(dead_letter_record("d-1", record={"a": [1]}))
+    assert read(api, "dead-letters", form)["record"].tolist() == ['{"a":[1]}']
+
+
+VALUES = [101.5, "open", True, {"a": 1.5, "b": "shut"}]
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+def test_what_was_read_and_its_window_are_in_every_format(api: Api, form: str) -> None:
+    window = {"start_us": AT_US, "end_us": AT_US + 60_000_000}
+    for n, value in enumerate(VALUES):
+        api.store(episode_record(f"e-{n}", state="final", value=value, window=window, best_probability=None))
+    rows = read(api, "episodes", form)
+    if form == "ndjson":
+        assert rows["value"].tolist() == VALUES[::-1]
+        assert rows["window"].tolist() == [window] * len(VALUES)
+        return
+    assert [json.loads(each) for each in rows["value"]] == VALUES[::-1]
+    assert rows["window_start_us"].tolist() == [AT_US] * len(VALUES)
+    assert rows["window_end_us"].tolist() == [AT_US + 60_000_000] * len(VALUES)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +332,7 @@ def test_a_part_is_read_when_the_one_before_was_written(form: Format) -> None:
             asked.append(number)
             yield [json.dumps(match("m-1"))]
 
-    pieces = FORMATS[form](parts(), MATCH_COLUMNS, "us")
+    pieces = FORMATS[form](parts(), MATCHES.columns, "us")
     for number, _ in enumerate(pieces):
         assert len(asked) <= number + 1
     assert len(asked) == 5
@@ -324,14 +352,15 @@ FORMULAS = [
 HARMLESS = ["bay", "a=1", "1-2", "a@b", "'=1", " =1", "0", ""]
 
 
-@pytest.mark.parametrize("columns", [MATCH_COLUMNS, EPISODE_COLUMNS, ALERT_COLUMNS, DEAD_LETTER_COLUMNS])
-def test_no_cell_of_any_text_is_a_formula_and_every_other_is_as_it_is(columns: list[Column]) -> None:
+@pytest.mark.parametrize("listing", [MATCHES, EPISODES, ALERTS, DEAD_LETTERS], ids=lambda each: each.name)
+def test_no_cell_of_any_text_is_a_formula_and_every_other_is_as_it_is(listing: Listing) -> None:
+    columns = listing.columns
     texts = [each for each in columns if each.kind == "text"]
     assert {"area"} <= {each.name for each in texts}
     for text in FORMULAS + HARMLESS:
         body: dict[str, Any] = {}
         for column in texts:
-            *outer, name = column.path or (column.name,)
+            *outer, name = column.path
             place = body
             for each in outer:
                 place = place.setdefault(each, {})

@@ -96,6 +96,20 @@ def test_a_query_is_judged_by_the_busiest_area_when_it_is_put(api: Api) -> None:
     assert api.client.post(f"{path}/pause", headers=seen).status_code == 200  # nothing keeps a person from that
 
 
+def test_a_query_is_judged_by_the_limits_that_fusion_was_given(api: Api) -> None:
+    path = "/v1/queries/intruder"
+    api.client.put(path, json=query())
+    rates = {"seismic": 900.0, "acoustic": 700.0}
+    generous, strict = ({"max_matches_per_detection": most, "max_candidates_per_detection": 9} for most in (3_000, 2))
+    api.store(shard_record(0, busiest_hz=rates, limits=generous))
+    assert api.client.get(path).json()["warnings"] == []  # 2,600 are expected
+    api.store(shard_record(1, busiest_hz=rates, limits=strict))
+    [warning] = api.client.get(path).json()["warnings"]
+    assert "max_matches_per_detection is 2:" in warning
+    refused = api.client.put(path, json=query(), headers={"If-Match": "*"})
+    assert (refused.status_code, refused.json()["field"]) == (422, "within")
+
+
 def test_sixteen_roles_without_keys_are_refused_before_anything_has_come(api: Api) -> None:
     roles = {f"r{nth}": "seismic" for nth in range(16)}
     wide = {"from": roles, "form": "clique", "within": [{"window_s": 60, "threshold": 0.1}]}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.store.query_rows import read_status
-from spark_jobs.recovery.rebuilds import Rebuild
 from tests.services.alerting.clients import Api
 from tests.services.alerting.sample_records import TOPICS, Record, record
 
@@ -21,7 +21,8 @@ def faults(value: bytes) -> list[str]:
 
 def told(id_: str, state: str, **fields: Any) -> Record:
     """Return what fusion writes."""
-    rebuild = {"v": 1, "id": id_, "state": state, "by": "ann", "why": "drill", "asked_at_us": 5, **fields}
+    rebuild = {"v": 1, "id": id_, "state": state, "by": "ann", "why": "drill", "asked_at_us": 5}
+    rebuild |= {"began_at_us": None, "told_at_us": None, "records": 0, "read": 0, "ends": {}, "failure": None, **fields}
     return record(TOPICS.status, rebuild, key=f"rebuild/{id_}".encode())
 
 
@@ -75,7 +76,7 @@ def test_the_newest_is_first_and_what_is_forgotten_is_gone(api: Api) -> None:
 
 def test_what_fusion_writes_is_read(api: Api) -> None:
     id_ = "b-" + 32 * "0"
-    rebuild = Rebuild(id=id_, state="running", began_at_us=1, told_at_us=2, records=4, read=1, ends={"0": 4})
+    rebuild = RebuildRecord(id=id_, state="running", began_at_us=1, told_at_us=2, records=4, read=1, ends={"0": 4})
     value = json.dumps({name: getattr(rebuild, name) for name in rebuild.__struct_fields__}).encode()
     assert faults(value) == []
     api.store(Record(TOPICS.status, 0, 0, 1, rebuild.key, value))

@@ -36,7 +36,8 @@ def test_a_full_last_page_has_no_cursor(api: Api) -> None:
 
 
 def test_a_match_is_served_as_it_was_written_with_what_alerting_does_not_look_at(api: Api) -> None:
-    said: dict[str, Any] = {"occurred": {"mean_us": 1, "std_s": 0.5}, "chance_rate_hz": 1.25e-05, "new": [None]}
+    occurred = {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2, "mode_us": 1}
+    said: dict[str, Any] = {"occurred": occurred, "chance_rate_hz": 1.25e-05, "new": [None]}
     stored = api.store(match_record("m-1", **said))
     assert api.client.get("/v1/matches/m-1").json() == match("m-1", **said)
     page = api.client.get("/v1/matches").json()

@@ -2,13 +2,14 @@ import itertools
 import json
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from services.alerting.records.records import STATES
+from coincide.wire.episode_record import STATES
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_after, read_newest_first
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.tables import episodes
@@ -161,9 +162,9 @@ def test_no_order_batching_or_repetition_matters(database: Database, data: st.Da
         assert kept[-1] == (revision, rank)
 
 
-def _store_anyhow(database: Database, prefix: str, steps: list[Step], data: st.DataObject) -> list[StoredEpisode]:
+def _store_anyhow(database: Database, prefix: str, steps: Sequence[Step], data: st.DataObject) -> list[StoredEpisode]:
     again = data.draw(st.lists(st.sampled_from(steps), max_size=6))
-    sent = data.draw(st.permutations(steps + again))
+    sent = data.draw(st.permutations([*steps, *again]))
     told: list[StoredEpisode] = []
     while sent:
         size = data.draw(st.integers(1, len(sent)))

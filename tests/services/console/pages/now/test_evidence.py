@@ -5,8 +5,16 @@ from typing import Any
 import msgspec
 
 from services.console.pages.now.change import Change
-from services.console.pages.now.evidence import Judged, judged_of
-from services.console.rest.answers import EdgeAnswer, EpisodeAnswer, JointAnswer, MatchAnswer, SupersededAnswer
+from services.console.pages.now.evidence import Judged, judged_of, said_of_readings
+from services.console.pages.time_words import TimeWords
+from services.console.rest.answers import (
+    EdgeAnswer,
+    EpisodeAnswer,
+    JointAnswer,
+    MatchAnswer,
+    SupersededAnswer,
+    WindowAnswer,
+)
 from services.console.rest.live_feed import LiveEvent
 from tests.services.console.pages.now.test_moments import episode, match
 
@@ -53,3 +61,13 @@ def test_of_many_events_only_what_stands_is_drawn() -> None:
     assert (drawn["goneMatches"], drawn["goneEpisodes"], drawn["leftOut"]) == (["m1"], ["e1"], 3)
     assert drawn["episodes"][0]["count"] == 2
     assert "detections" not in drawn
+
+
+def test_an_episode_of_readings_tells_what_was_read_and_in_which_window() -> None:
+    spell = EpisodeAnswer(id="e1", query="q", area="bay", value=101.5)
+    assert said_of_readings(spell, TimeWords()) == "It read 101.5 at its start."
+    of_join = msgspec.structs.replace(spell, value={"a": True, "b": "shut"}, window=WindowAnswer(0, 60_000_000))
+    assert said_of_readings(of_join, TimeWords()) == (
+        "It read a: true, b: shut at its start. "
+        "The window is 1970-01-01 00:00:00.000000 UTC to 1970-01-01 00:01:00.000000 UTC."
+    )

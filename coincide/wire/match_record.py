@@ -1,0 +1,215 @@
+"""Records of coincide.matches: what fusion says about detections that happened together."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from coincide.queries.checks import MOST_ROLES
+from coincide.wire.content_ids import content_id
+from coincide.wire.fields import FormatVersion, Int64, JsonObject, Name, NotNegative, Probability, Version
+from coincide.wire.output_record import OutputRecord, keyed
+
+MatchId = Annotated[Name, Meta(extra_json_schema={"pattern": "^m-[0-9a-f]{32}$"})]
+TemplateId = Annotated[Name, Meta(extra_json_schema={"pattern": "^t-[0-9a-f]{16}$"})]
+#: The greatest that a threshold can be about is 1; what is found is never impossible.
+Possible = Annotated[float, Meta(ge=0, le=1, extra_json_schema={"exclusiveMinimum": 0})]
+
+
+class MatchMember(Struct, frozen=True, gc=False):
+    """One detection of a match, in its role."""
+
+    role: Annotated[Name, Meta(description="Role in the query.")]
+    sensor: Annotated[Name, Meta(description="Id of the sensor.")]
+    id: Annotated[Name, Meta(description="Id of the detection.")]
+    stream: Annotated[Name, Meta(description="Its stream.")]
+    detected_at_us: Annotated[
+        Int64, Meta(description="When the sensor says it happened, microseconds since the epoch, UTC.")
+    ]
+    earliest_us: Annotated[Int64, Meta(description="Earliest possible occurrence, microseconds since the epoch, UTC.")]
+    latest_us: Annotated[Int64, Meta(description="Latest possible occurrence, microseconds since the epoch, UTC.")]
+    template: Annotated[TemplateId, Meta(description="Hash of the histogram's content.")]
+    attributes: Annotated[JsonObject, Meta(description="As they were reported with the detection.")]
+
+
+class OccurrenceRecord(Struct, frozen=True, gc=False):
+    """The posterior of when it happened: expected time, spread and central 90 %."""
+
+    mean_us: Annotated[Int64, Meta(description="Expected time, microseconds since the epoch, UTC.")]
+    std_s: Annotated[NotNegative, Meta(description="Standard deviation in seconds.")]
+    p05_us: Annotated[Int64, Meta(description="5 % quantile, microseconds since the epoch, UTC.")]
+    p95_us: Annotated[Int64, Meta(description="95 % quantile, microseconds since the epoch, UTC.")]
+
+
+class EdgeRecord(Struct, frozen=True, gc=False):
+    """How probable it is that the window between two roles holds."""
+
+    between: Annotated[tuple[Name, Name], Meta(description="Two roles, as the query's edge names them.")]
+    probability: Annotated[Possible, Meta(description="That the window of this edge holds.")]
+
+
+class JointRecord(Struct, frozen=True, gc=False):
+    """How probable it is that all windows hold at once: the best guess, between certified bounds."""
+
+    probability: Annotated[Probability, Meta(description="The best guess.")]
+    least: Annotated[
+        Probability, Meta(description="It is certainly not less; equal to the best guess where that is exact.")
+    ]
+    greatest: Annotated[
+        Probability, Meta(description="It is certainly not more; equal to the best guess where that is exact.")
+    ]
+    certain: Annotated[
+        bool,
+        Meta(
+            description="False where the query's joint_threshold lies between least and greatest, so that the best "
+            "guess decided."
+        ),
+    ]
+
+
+UnknownReason = Literal["too_much_work", "not_watched_yet", "equal", "filtered", "graph"]
+TOO_MUCH_WORK: UnknownReason = "too_much_work"
+NOT_WATCHED_YET: UnknownReason = "not_watched_yet"
+HAS_EQUAL: UnknownReason = "equal"
+IS_FILTERED: UnknownReason = "filtered"
+GRAPH: UnknownReason = "graph"
+#: Read as any text: a reader passes on a reason that is newer than itself.
+Reason = Annotated[
+    str,
+    Meta(
+        description="too_much_work: the newest detection, or its frame, had used its work up; not_watched_yet: no "
+        "whole minute of the area has been counted; equal: the query has it; filtered: only some detections of a "
+        "stream may play a role; graph: the library does not tell it for such a constraint graph (occurred alone).",
+        extra_json_schema={"enum": [TOO_MUCH_WORK, NOT_WATCHED_YET, HAS_EQUAL, IS_FILTERED, GRAPH]},
+    ),
+]
+
+
+class Unknown(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Why an advisory field of a match is null, for those that are."""
+
+    occurred: Reason | UnsetType = UNSET
+    chance_rate_hz: Reason | UnsetType = UNSET
+
+
+@lru_cache(maxsize=64)
+def unknown_because(occurred: UnknownReason | None, chance_rate_hz: UnknownReason | None) -> Unknown | UnsetType:
+    """Return the reasons why the two fields are null; UNSET if neither is."""
+    return Unknown(occurred or UNSET, chance_rate_hz or UNSET) if occurred or chance_rate_hz else UNSET
+
+
+class MatchRecord(Struct, frozen=True, kw_only=True):
+    """A match; immutable. Key: the area."""
+
+    v: FormatVersion = 1
+    id: Annotated[
+        MatchId,
+        Meta(
+            description="Hash of the query's id and each member's role, sensor, id and detected_at_us, in role order."
+        ),
+    ]
+    query: Annotated[Name, Meta(description="Id of the query.")]
+    query_version: Annotated[Version, Meta(description="Version in force when the match was completed.")]
+    area: Annotated[Name, Meta(description="The area of all members.")]
+    probability: Annotated[
+        Possible,
+        Meta(
+            description="The one that the query's threshold is about: that all windows between its members hold at "
+            "once where the query has a joint_threshold, else that the least probable of them holds. With two roles "
+            "there is one window."
+        ),
+    ]
+    earliest_us: Annotated[
+        Int64, Meta(description="Earliest possible occurrence of any member, microseconds since the epoch, UTC.")
+    ]
+    latest_us: Annotated[
+        Int64, Meta(description="Latest possible occurrence of any member, microseconds since the epoch, UTC.")
+    ]
+    received_at_us: Annotated[
+        Int64,
+        Meta(description="When ingest had the last of its members in hand, microseconds since the epoch, UTC."),
+    ]
+    occurred: Annotated[
+        OccurrenceRecord | None,
+        Meta(
+            description="When it happened, all members considered: where one symmetric window ties all of them "
+            "together the onset, in another window of two roles the time of the first; null for all other constraint "
+            "graphs, and where it would take too much work. Then unknown says why."
+        ),
+    ]
+    chance_rate_hz: Annotated[
+        NotNegative | None,
+        Meta(
+            description="Advisory false-alarm rate: how many matches of this query at least as probable as this one "
+            "(rounded down to a whole percent), between detections with these templates, chance alone would give in "
+            "this area per second, at the rates counted before this match; null until a whole minute of the area's "
+            "event time has been counted, for queries with equal or filters, and where it would take too much work. "
+            "Then unknown says why. A set over roles that can be swapped counts once; with at_least it is the rate of "
+            "sets that play the same roles."
+        ),
+    ]
+    chance_rate_error_hz: Annotated[
+        NotNegative | UnsetType,
+        Meta(
+            description="Standard error of the computation of chance_rate_hz, 0 where that is exact; absent for "
+            "queries of two roles, which are exact, and where chance_rate_hz is null."
+        ),
+    ] = UNSET
+    unknown: Annotated[
+        Unknown | UnsetType,
+        Meta(
+            description="Why an advisory member is null, for those that are; absent if none is.",
+            extra_json_schema={"minProperties": 1},
+        ),
+    ] = UNSET
+    members: Annotated[
+        Sequence[MatchMember],
+        Meta(
+            min_length=2,
+            max_length=MOST_ROLES,
+            description="One for each role, in the order of the query's roles; a query with at_least leaves out roles "
+            "that no detection plays.",
+        ),
+    ]
+    joint: Annotated[
+        JointRecord | UnsetType,
+        Meta(
+            description="How probable it is that all windows between its members hold at once; only for queries of "
+            "more than two roles."
+        ),
+    ] = UNSET
+    edges: Annotated[
+        Annotated[Sequence[EdgeRecord], Meta(extra_json_schema={"minItems": 1, "maxItems": 120})] | UnsetType,
+        Meta(description="The query's edges between these members; only for queries of more than two roles."),
+    ] = UNSET
+    supersedes: Annotated[
+        Sequence[MatchId] | UnsetType,
+        Meta(
+            description="Ids of matches that this one has all members of and more (queries with at_least); some may "
+            "never have been written, for instance during a pause. Only for queries of more than two roles."
+        ),
+    ] = UNSET
+
+    def to_record(self) -> OutputRecord:
+        """Return the record to write."""
+        return keyed(self.area, self)
+
+    def __post_init__(self) -> None:
+        if self.supersedes and self.id in self.supersedes:
+            raise ValueError("supersedes itself")
+
+
+#: What JSON Schema says of a match beyond its fields.
+MATCH_RULES: Mapping[str, object] = {
+    "dependentRequired": {"joint": ["edges"], "edges": ["supersedes"], "supersedes": ["joint"]}
+}
+
+
+def match_id(query: str, members: Sequence[MatchMember]) -> str:
+    """Return "m-" and 32 hex digits made of the query's id and each member's role, sensor, id and detected_at_us.
+
+    The time is in it because a gateway may count its ids anew after a restart: the later match is another one.
+    """
+    named = [[member.role, member.sensor, member.id, member.detected_at_us] for member in members]
+    return content_id("m", [query, *named])

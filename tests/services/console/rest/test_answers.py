@@ -1,0 +1,42 @@
+"""The console reads what the services answer: each field that it reads is one of the declared record."""
+
+import msgspec
+import pytest
+
+from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.episode_record import EpisodeMember, EpisodeRecord, QueriedWindow
+from coincide.wire.match_record import EdgeRecord, JointRecord, MatchMember, MatchRecord, OccurrenceRecord
+from services.alerting.api.result_models import Match, Transition
+from services.alerting.records.alert import Acknowledgement, Alert
+from services.console.rest import answers
+
+READ = [
+    (answers.MatchAnswer, Match),
+    (answers.SupersededAnswer, Match),
+    (answers.MemberAnswer, MatchMember),
+    (answers.OccurredAnswer, OccurrenceRecord),
+    (answers.EdgeAnswer, EdgeRecord),
+    (answers.JointAnswer, JointRecord),
+    (answers.EpisodeAnswer, EpisodeRecord),
+    (answers.WindowAnswer, QueriedWindow),
+    (answers.AlertAnswer, Alert),
+    (answers.AcknowledgedAnswer, Acknowledgement),
+    (answers.TransitionAnswer, Transition),
+    (answers.DeadLetterAnswer, DeadLetter),
+]
+
+
+def names(of: type[msgspec.Struct]) -> set[str]:
+    return {each.encode_name for each in msgspec.structs.fields(of)}
+
+
+@pytest.mark.parametrize(("answer", "record"), READ, ids=lambda each: each.__name__)
+def test_what_is_read_of_an_answer_is_declared(answer: type[msgspec.Struct], record: type[msgspec.Struct]) -> None:
+    assert names(answer) <= names(record)
+
+
+def test_all_that_an_episode_says_is_read() -> None:
+    bookkeeping = {"v", "query_version", "revision", "replaced_by", "received_at_us", "members_truncated"}
+    assert names(EpisodeRecord) - names(answers.EpisodeAnswer) == bookkeeping
+    assert names(EpisodeMember) <= names(answers.MemberAnswer)
+    assert names(MatchRecord) - names(answers.MatchAnswer) == {"v", "supersedes"}
