@@ -82,7 +82,6 @@ def documents() -> dict[str, str]:
         ),
         "docs/contracts/asyncapi.json": json.dumps(asyncapi(), indent=2) + "\n",
         "docs/contracts/query.schema.json": json.dumps(query_schema(), indent=2) + "\n",
-        "services/console/drawing/query_code/schema.js": _query_schema(),
         **_python_pages(),
     }
 
@@ -106,7 +105,8 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     registries["fusion"].register(HaltMetrics(lambda: None))
     Losses(registries["fusion"], lambda _letters: None)
     status = StatusMetrics()
-    status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
+    for example in _examples("status"):  # every metric that is made from them shows
+        status.take(b"shard-%d" % example["shard"], json.dumps(example).encode())
     registries["fusion"].register(status)
     registries["history"].register(RunStates(RunQueue(ROOT / "none", lambda *_: None, Kept(0))))
     ConsoleMetrics(registries["console"])
@@ -117,35 +117,14 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     return registries
 
 
-#: One record of coincide.status, so that every metric made from it shows.
-STATUS_EXAMPLE: dict[str, Any] = {
-    "queries": {
-        "q": {
-            "version": 1,
-            "paused": False,
-            "matches": 0,
-            "coalescing": {"scheme": "eager", "reason": "", "eager_cost_s": 0.0, "lazy_cost_s": 0.0},
-        }
-    },
-    "totals": {},
-    "buffered": {"s": 0},
-    "template_pairs": {"hits": 0, "misses": 0, "kept": 0},
-    "watermark_us": {"least": 0, "greatest": 0},
-    "area_watermarks_us": {"a": 0},
-}
-
-
 def _contract(name: str, contract: Contract, title: str) -> str:
     """Return the JSON Schema of a record, with the examples that lie beside it."""
+    return json.dumps(contract.schema(title, _examples(name)), indent=2) + "\n"
+
+
+def _examples(name: str) -> list[Any]:
     file = ROOT / "docs/contracts/examples" / f"{name}.json"
-    examples = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-    return json.dumps(contract.schema(title, examples), indent=2) + "\n"
-
-
-def _query_schema() -> str:
-    """Return the contract of a query as a module for the browser, which is served without the documents."""
-    notice = "// Written by `make docs` from coincide/queries/query.schema.json; change it there.\n"
-    return f"{notice}export const schema = {json.dumps(query_schema(), indent=1)};\n"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
 
 
 def _settings_page() -> str:

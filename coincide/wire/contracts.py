@@ -10,6 +10,7 @@ from coincide.wire.dead_letter import DEAD_LETTER_RULES, DeadLetter
 from coincide.wire.episode_record import EPISODE_RULES, EpisodeRecord
 from coincide.wire.json_schema import record_schema
 from coincide.wire.match_record import MATCH_RULES, MatchRecord
+from coincide.wire.status_record import StatusRecord
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Contract:
     rules: Mapping[str, Any] = field(default_factory=dict)
     is_closed: bool = True
 
-    def schema(self, title: str, examples: list[Any] | None = None) -> dict[str, Any]:
+    def schema(self, title: str, examples: list[Any]) -> dict[str, Any]:
         """Return the JSON Schema of such a record."""
         head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
         own = record_schema(self.record, self.rules, is_closed=self.is_closed)
@@ -32,4 +33,5 @@ CONTRACTS = {
     "matches": Contract(MatchRecord, MATCH_RULES),
     "episodes": Contract(EpisodeRecord, EPISODE_RULES, is_closed=False),
     "dead-letters": Contract(DeadLetter, DEAD_LETTER_RULES),
+    "status": Contract(StatusRecord),
 }

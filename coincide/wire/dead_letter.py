@@ -7,11 +7,10 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from coincide.wire.content_ids import content_id
-from coincide.wire.fields import NULL, UNREADABLE, FormatVersion, Int64, Name
+from coincide.wire.fields import NULL, UNREADABLE, FormatVersion, Int64, Name, Word
 from coincide.wire.output_record import OutputRecord, keyed
 
 LONGEST_RECORD_TEXT = 2048  # characters of a record that is no JSON object
-Word = Annotated[str, Meta(max_length=200)]
 
 
 class DeadLetter(Struct, frozen=True, kw_only=True):

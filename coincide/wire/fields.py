@@ -19,6 +19,8 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=INT64_MAX)]
 Count = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Version = Annotated[int, Meta(ge=1, le=INT64_MAX)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
+#: A text that names something, or says that it is not known.
+Word = Annotated[str, Meta(max_length=LONGEST_NAME)]
 NotNegative = Annotated[float, Meta(ge=0)]
 
 #: What a query may read of a detection's attributes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from services.common.access.origins import Origins
 from services.common.http.shares import NoPlaceError
 from services.common.operations import install_operations
+from services.common.query_contract import query_schema
 from services.console.access.entry import Entry, entry_router, sign_in_path
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSession, PersonSessions
@@ -76,6 +78,7 @@ def create_app(settings: ConsoleSettings, services: Services, metrics: ConsoleMe
     install_operations(app, metrics.registry, list)
     app.get("/healthz", include_in_schema=False)(_healthz)
     app.include_router(entry_router(parts.entry))
+    app.get("/static/query-schema.js", include_in_schema=False)(_query_schema)
     app.mount("/static", StaticFiles(directory=STATIC))
     for page in PAGES:
         _add_page(parts, page)
@@ -94,6 +97,11 @@ def create_app(settings: ConsoleSettings, services: Services, metrics: ConsoleMe
     )
     origins = Origins(settings.host, settings.allowed_hosts, settings.allowed_origins)
     return Gate(app, origins, parts.sessions, metrics, parts.entry.lets_read)
+
+
+async def _query_schema() -> Response:
+    """Return the contract of a query as a module: the words that the editor offers are its."""
+    return Response(f"export const schema = {json.dumps(query_schema())};\n", media_type="text/javascript")
 
 
 async def _healthz() -> dict[str, str]:

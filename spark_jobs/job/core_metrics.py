@@ -9,13 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from coincide.fusion.records.status import Coalescing, Count, Int64, QueryWork
 from coincide.sliding.choice import SlidingCosts
+from coincide.wire.status_record import StatusRecord
 
 PREFIX = "coincide_fusion_"
 SCHEMES = ("eager", "lazy")
@@ -77,30 +76,7 @@ TEMPLATE_PAIRS: list[tuple[Family, str, str, str]] = [
 ]
 
 
-class _ShownQuery(Struct):
-    """What metrics show of a query, whichever release wrote it."""
-
-    version: Count
-    matches: Count
-    episodes: Count = 0
-    work: QueryWork | None = None
-    coalescing: Coalescing | UnsetType = UNSET
-    suspended: dict[str, Any] | UnsetType = UNSET
-
-
-class _Shown(Struct):
-    """What metrics show of a shard; anybody may have written to the topic."""
-
-    queries: dict[str, _ShownQuery] = {}
-    totals: dict[str, Count] | None = None
-    buffered: dict[str, Count] = {}
-    template_pairs: dict[str, Count] | None = None
-    watermark_us: dict[str, Int64 | None] | None = None
-    area_watermarks_us: dict[str, Int64] | None = None
-    left: Count = 0
-
-
-_shown = msgspec.json.Decoder(_Shown)
+_decode = msgspec.json.Decoder(StatusRecord).decode
 
 
 class StatusMetrics(Collector):
@@ -118,7 +94,7 @@ class StatusMetrics(Collector):
                 self._shards.pop(key, None)
             return
         try:
-            _shown.decode(value)
+            _decode(value)
             status = json.loads(value)
         except (ValueError, RecursionError):
             return

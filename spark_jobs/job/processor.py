@@ -9,9 +9,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, Protocol
 
-import msgspec
 import pandas as pd
-from msgspec import Struct
+from msgspec import structs
 from msgspec.json import decode, encode
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
@@ -25,6 +24,7 @@ from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Outpu
 from coincide.fusion.saving.state_format import reading
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.status_record import StatusRecord
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
@@ -296,17 +296,9 @@ def restored_shard(cores: CoreFactory, number: int, entries: Mapping[tuple[str, 
         return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
 
 
-class _TemplatePairs(Struct):
-    misses: int = 0
-
-
-class _Told(Struct):
-    template_pairs: _TemplatePairs = msgspec.field(default_factory=_TemplatePairs)
-
-
 def template_pairs_of(status: OutputRecord) -> int:
     """Return how many template pairs a core has judged so far, by its status."""
-    return decode(status.value, type=_Told).template_pairs.misses
+    return decode(status.value, type=StatusRecord).template_pairs.misses
 
 
 def deferral_record(shard: int, left: Sequence[InputRecord]) -> OutputRecord:
@@ -319,7 +311,8 @@ def with_left(status: OutputRecord, records: int) -> OutputRecord:
     """Return a core's status that tells, too, how many records of detections wait in the shard's state."""
     if not records:
         return status
-    return status._replace(value=encode({**decode(status.value), "left": records}))
+    told = decode(status.value, type=StatusRecord)
+    return status._replace(value=encode(structs.replace(told, left=records)))
 
 
 def _records(chunk: pd.DataFrame) -> Iterator[InputRecord]:

@@ -14,12 +14,12 @@ from coincide.errors import QueryError
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.fusion.records.status import QueryWork, Suspension
 from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
 from coincide.queries.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
 from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.fields import UNREADABLE, Microseconds, Name
+from coincide.wire.status_record import QueryWork, Suspension
 
 REMEMBERED_REMOVALS = 10_000
 EVERYWHERE = ""  # no area has this name

@@ -24,7 +24,6 @@ from coincide.fusion.matching.search_work import (
     TooManyAnswersError,
 )
 from coincide.fusion.matching.tuple_verdicts import TupleJudge
-from coincide.fusion.records.status import Coalescing, Suspension
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
@@ -33,6 +32,7 @@ from coincide.joins.search.work import blocks, checked
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.wire.match_record import MatchRecord, match_id
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.status_record import Coalescing, Suspension
 
 RECORDS_AT_ONCE = 4_096  # a second at most
 

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
 
-from coincide.fusion.records.status import RatesByArea
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.rates import Background
+from coincide.wire.status_record import MOST_AREAS, RatesByArea
 
-MOST_AREAS = 32  # told by name
 SIGNIFICANT_DIGITS = 6
 
 

@@ -11,7 +11,6 @@ from coincide import Stream
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.admission import RowAdmission
 from coincide.fusion.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
-from coincide.fusion.core.area_rates import MOST_AREAS
 from coincide.fusion.core.host import UNKNOWING, Host
 from coincide.fusion.core.no_numbers import no_number_letters
 from coincide.fusion.core.restoring import header_of, restored_state
@@ -22,7 +21,6 @@ from coincide.fusion.matching.search_work import NO_CLOCK, ClockS
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.readings.source import Choose
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
-from coincide.fusion.records.status import DetectionLimits, PairCounts, QueryStatus, StatusRecord, WatermarkRange
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.saving.journal import SlotWriter
@@ -30,6 +28,14 @@ from coincide.fusion.saving.state_format import Header, reading
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.status_record import (
+    MOST_AREAS,
+    DetectionLimits,
+    PairCounts,
+    QueryStatus,
+    StatusRecord,
+    WatermarkRange,
+)
 from coincide.wire.stream_records import is_stream_key
 
 

@@ -19,13 +19,13 @@ from coincide.fusion.matching.finder import Finder
 from coincide.fusion.matching.search_work import NO_CLOCK, ClockS, PushTime
 from coincide.fusion.readings.sliding_queries import SlidingQueries
 from coincide.fusion.readings.source import Choose
-from coincide.fusion.records.status import Totals
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventTable, VerifiedTemplates
 from coincide.fusion.rows.stamps import StampTables
 from coincide.fusion.saving.area_slots import AreaSlots
 from coincide.fusion.spells.shard_spells import ShardSpells
 from coincide.fusion.spells.spell_slots import SpellSlots
+from coincide.wire.status_record import Totals
 
 
 @dataclass

@@ -16,10 +16,10 @@ from coincide.fusion.control.control import EVERYWHERE, ActiveQuery, SecondCount
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.matching.match_verdicts import MatchTuples
 from coincide.fusion.matching.search_work import CandidateCount, TooManyCandidatesError
-from coincide.fusion.records.status import Suspension
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.wire.status_record import Suspension
 
 MOST_PAIRS_HELD = 262_144  # of several rows at once, so that memory stays bounded
 MOST_TUPLES_HELD = 32_768  # fewer, since to find them may take 10 us each

@@ -10,8 +10,8 @@ from typing import TypeVar
 from msgspec import Raw, Struct, msgpack
 
 from coincide.fusion.control.control import SecondCount
-from coincide.fusion.records.status import Suspension, Totals
 from coincide.fusion.rows.areas import PartitionClock
+from coincide.wire.status_record import Suspension, Totals
 
 FORMAT = 13  # raise it with every change of Header, Slot or what they hold
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from coincide.wire.status_record import StatusRecord
 from services.alerting.alerts.conditions import SHOWN_AT_MOST, SystemCondition, steps_to
 from services.alerting.alerts.sensor_conditions import SensorConditions, in_words
 from services.alerting.records.alert import Alert, Step
-from services.alerting.records.records import ShardStatus
 from services.alerting.store import alert_rows
 from services.alerting.store.query_rows import QueryReport, read_queries, read_status
 
@@ -89,7 +89,7 @@ class SystemConditions:
 
     def _present(self, connection: Connection, told: Mapping[str, Alert]) -> list[SystemCondition]:
         shards = read_status(connection)
-        self._note_detections(sum(shard.totals.get("detections", 0) for shard in shards))
+        self._note_detections(sum(shard.totals.detections for shard in shards))
         return [
             *self._suspended(connection, shards),
             *self._line_stalled(told.get("line_stalled")),
@@ -101,7 +101,7 @@ class SystemConditions:
         if detections != self._detections:
             self._detections, self._detected_at_s = detections, self.clock_s()
 
-    def _suspended(self, connection: Connection, shards: Sequence[ShardStatus]) -> Iterator[SystemCondition]:
+    def _suspended(self, connection: Connection, shards: Sequence[StatusRecord]) -> Iterator[SystemCondition]:
         if not any(status.suspended for shard in shards for status in shard.queries.values()):
             return
         for query in read_queries(connection):

@@ -39,7 +39,7 @@ class QueryBody(BaseModel):
     changed_at_us: int
     applied_version: int | None = Field(description="Version that every shard of the fusion job has applied; or null.")
     episodes: int | None = Field(
-        None, description="Records of episodes that the fusion job has given; null where it gives none."
+        None, description="Records of episodes that the fusion job has given; null until it knows the query."
     )
     coalescing: dict[str, Any] | None = Field(
         None,

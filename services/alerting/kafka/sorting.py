@@ -17,12 +17,12 @@ from services.alerting.records.records import (
     TOPICS,
     MalformedRecordError,
     QueryChange,
+    decode_status,
     one_line,
     query_change_decoder,
     read_dead_letter,
     read_episode,
     read_match,
-    shard_status_decoder,
 )
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
@@ -97,7 +97,7 @@ def _add_change(batch: Batch, record: ConsumerRecord) -> None:
 def _add_status(batch: Batch, record: ConsumerRecord) -> None:
     key = (record.key or b"").decode()
     if record.value is not None:
-        decode = decode_rebuild if key.startswith(KEY_PREFIX) else shard_status_decoder.decode
+        decode = decode_rebuild if key.startswith(KEY_PREFIX) else decode_status
         decode(record.value)
     batch.statuses[key] = None if record.value is None else one_line(record.value)
 

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from coincide.wire import fields
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.match_record import MatchRecord
 from coincide.wire.rebuild_record import KEY_PREFIX
+from coincide.wire.status_record import StatusRecord
 from services.common.nesting import MOST_LEVELS, is_too_deep
 
 INT64_MAX = 2**63 - 1
@@ -56,54 +56,13 @@ def encode_query_change(change: QueryChange) -> bytes:
     return msgspec.json.encode(fields)
 
 
-class Suspension(msgspec.Struct):
-    """Why a shard has suspended a query in an area, or everywhere."""
-
-    limit: str
-    allowed: int | float | None
-    reached: int | float | None
-    received_at_us: fields.Microseconds
-    area: str | None = None
-    sensor: str | None = None
-    id: str | None = None
-
-
-class AppliedQuery(msgspec.Struct):
-    """What a shard says of one query."""
-
-    version: Version
-    matches: int = 0
-    episodes: int | None = None
-    coalescing: dict[str, object] | None = None
-    suspended: dict[str, Suspension] = {}  # by area, "" for everywhere
-
-
-class RatesByArea(msgspec.Struct):
-    """Detections a second that a shard sees: by area and stream, and by stream in all other areas together."""
-
-    areas: dict[str, dict[str, float]] = {}
-    elsewhere: dict[str, float] = {}
-
-
-class ShardStatus(msgspec.Struct):
-    """A record of coincide.status."""
-
-    v: Literal[1]
-    shard: int
-    queries: dict[str, AppliedQuery]
-    totals: dict[str, Annotated[int, msgspec.Meta(ge=0, le=2**53)]] = {}  # so that the sum of all shards fits 64 bits
-    busiest_hz: dict[str, float] = {}
-    limits: dict[str, Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]] = {}
-    rates_hz: RatesByArea = msgspec.field(default_factory=RatesByArea)
-
-
 def is_of_rebuild(key: bytes | None) -> bool:
     """Whether a record of coincide.status is of a rebuild, and of no shard."""
     return (key or b"").startswith(KEY_PREFIX.encode())
 
 
 query_change_decoder = msgspec.json.Decoder(QueryChange)
-shard_status_decoder = msgspec.json.Decoder(ShardStatus)
+decode_status = msgspec.json.Decoder(StatusRecord).decode
 
 
 _match_decoder = msgspec.json.Decoder(MatchRecord)

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, Row, delete, func, select
 
 from coincide.queries.explaining import SeenRates
 from coincide.wire.rebuild_record import KEY_PREFIX, RebuildRecord, decode_rebuild
+from coincide.wire.status_record import DetectionLimits, StatusRecord
 from services.alerting.records.records import (
     QueryChange,
-    ShardStatus,
-    shard_status_decoder,
+    decode_status,
 )
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
 from services.alerting.store.tables import alerts, episodes, matches, queries, query_versions, shard_status
@@ -101,10 +101,10 @@ def store_status(connection: Connection, newest: dict[str, str | None]) -> None:
         connection.execute(delete(shard_status).where(shard_status.c.key.in_(gone)))
 
 
-def read_status(connection: Connection) -> list[ShardStatus]:
+def read_status(connection: Connection) -> list[StatusRecord]:
     """Return what each shard says."""
     shards = select(shard_status.c.body).where(~shard_status.c.key.startswith(KEY_PREFIX))
-    return [shard_status_decoder.decode(body) for body in connection.execute(shards).scalars()]
+    return [decode_status(body) for body in connection.execute(shards).scalars()]
 
 
 def read_rebuilds(connection: Connection) -> list[RebuildRecord]:
@@ -114,7 +114,7 @@ def read_rebuilds(connection: Connection) -> list[RebuildRecord]:
     return sorted(found, key=lambda each: (each.asked_at_us or each.began_at_us or 0, each.id), reverse=True)
 
 
-def applied_version(shards: Sequence[ShardStatus], id_: str) -> int | None:
+def applied_version(shards: Sequence[StatusRecord], id_: str) -> int | None:
     """Return the version of the query `id_` that every shard has applied at least; None when some has none."""
     applied = [shard.queries[id_].version if id_ in shard.queries else None for shard in shards]
     return min((version for version in applied if version is not None), default=None) if None not in applied else None
@@ -149,7 +149,7 @@ class QueryReport:
     limits: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, shards: Sequence[ShardStatus], id_: str) -> "QueryReport":
+    def of(cls, shards: Sequence[StatusRecord], id_: str) -> "QueryReport":
         """Put together what `shards` say of the query `id_`; how it is coalesced, the first that says so decides."""
         by_shard = {
             shard.shard: shard.queries[id_]
@@ -157,18 +157,17 @@ class QueryReport:
             if id_ in shard.queries
         }
         statuses = list(by_shard.values())
-        counts = [each.episodes for each in statuses if each.episodes is not None]
-        coalescing = next((each.coalescing for each in statuses if each.coalescing is not None), None)
+        coalescing = next((each.coalescing for each in statuses if each.coalescing), None)
         suspended = [
             {"shard": shard, "version": status.version, "everywhere": not area, **asdict(why)}
             for shard, status in by_shard.items()
-            for area, why in status.suspended.items()
+            for area, why in (status.suspended or {}).items()
         ]
-        episodes = sum(counts) if counts else None
+        episodes = sum(each.episodes for each in statuses) if statuses else None
         return cls(
             applied_version(shards, id_),
             episodes,
-            coalescing,
+            msgspec.to_builtins(coalescing) if coalescing else None,
             suspended,
             _busiest_hz(shards),
             _seen_rates(shards),
@@ -180,21 +179,19 @@ class QueryReport:
         return any(each["version"] == version for each in self.suspended)
 
 
-def _busiest_hz(shards: Sequence[ShardStatus]) -> dict[str, float]:
+def _busiest_hz(shards: Sequence[StatusRecord]) -> dict[str, float]:
     rates: dict[str, float] = {}
     for stream, rate_hz in (each for shard in shards for each in shard.busiest_hz.items()):
         rates[stream] = max(rate_hz, rates.get(stream, 0.0))
     return rates
 
 
-def _least_limits(shards: Sequence[ShardStatus]) -> dict[str, int]:
-    limits: dict[str, int] = {}
-    for name, most in (each for shard in shards for each in shard.limits.items()):
-        limits[name] = min(most, limits.get(name, most))
-    return limits
+def _least_limits(shards: Sequence[StatusRecord]) -> dict[str, int]:
+    names = DetectionLimits.__struct_fields__
+    return {name: min(getattr(shard.limits, name) for shard in shards) for name in names if shards}
 
 
-def _seen_rates(shards: Sequence[ShardStatus]) -> SeenRates:
+def _seen_rates(shards: Sequence[StatusRecord]) -> SeenRates:
     """Return the rates of all areas: each area is one shard's."""
     by_area: dict[str, dict[str, float]] = {}
     elsewhere_hz = Counter[str]()

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select, text
 
 from coincide import Histogram
+from coincide.wire.status_record import Totals
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.kafka_session import Position
@@ -131,12 +132,29 @@ def silence(id_: str = "s-1", *, until_us: int = 2**60, **matchers: str) -> Reco
 
 
 def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
-    queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
+    counted = {"paused": False, "matches": 0, "episodes": 0, "work": {"seconds": 0.0, "candidates": 0}}
+    queries = {id_: {"version": version, **counted, **others} for id_, version in versions.items()}
     return shard_record(shard, queries=queries)
 
 
-def shard_record(shard: int, **fields: Any) -> Record:
-    return record(TOPICS.status, {"v": 1, "shard": shard, "queries": {}, **fields}, key=f"shard-{shard}".encode())
+#: What a shard tells that has seen nothing.
+STATUS: dict[str, Any] = {
+    "v": 1,
+    "queries": {},
+    "totals": dict.fromkeys(Totals.__struct_fields__, 0),
+    "buffered": {},
+    "busiest_hz": {},
+    "rates_hz": {"areas": {}, "elsewhere": {}},
+    "limits": {"max_matches_per_detection": 1_000, "max_candidates_per_detection": 50_000},
+    "template_pairs": {"hits": 0, "misses": 0, "kept": 0},
+    "watermark_us": {"least": None, "greatest": None},
+    "area_watermarks_us": {},
+    "control_offset": None,
+}
+
+
+def shard_record(number: int, **fields: Any) -> Record:
+    return record(TOPICS.status, {**STATUS, "shard": number, **fields}, key=f"shard-{number}".encode())
 
 
 def sensor_record(

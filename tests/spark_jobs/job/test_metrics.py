@@ -6,6 +6,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -91,15 +93,29 @@ def test_an_idle_query_is_ready(registry: CollectorRegistry, liveliness: Livelin
     assert liveliness.why_not_ready() is None
 
 
+EXAMPLE, OF_READINGS = json.loads(Path("docs/contracts/status.schema.json").read_text(encoding="utf-8"))["examples"]
+SUSPENDED = OF_READINGS["queries"]["hot"]["suspended"]["bay"]
+
+
+def told(shard: int = 0, **fields: Any) -> bytes:
+    """A status record; it has no queries but those that are given."""
+    return json.dumps({**EXAMPLE, "shard": shard, "queries": {}, **fields}).encode()
+
+
+def query_status(**fields: Any) -> dict[str, Any]:
+    return {**EXAMPLE["queries"]["intruder"], **fields}
+
+
 def status(shard: int, accepted: int, matches: int, version: int, watermark_us: int | None = None) -> bytes:
+    counted = {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches}
     record = {
-        "queries": {"intruder": {"version": version, "paused": False, "matches": matches}},
-        "totals": {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches},
+        "queries": {"intruder": query_status(version=version, matches=matches)},
+        "totals": {**EXAMPLE["totals"], **counted},
         "template_pairs": {"hits": 2 * accepted, "misses": accepted, "kept": shard},
         "watermark_us": {"least": watermark_us, "greatest": watermark_us},
         "area_watermarks_us": {} if watermark_us is None else {f"area-{shard}": watermark_us},
     }
-    return json.dumps({"v": 1, "shard": shard, "buffered": {"seismic": accepted}, **record}).encode()
+    return told(shard, buffered={"seismic": accepted}, **record)
 
 
 @pytest.fixture
@@ -133,8 +149,8 @@ def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry
     costs = [("eager", 0.001, 0.004), ("lazy", 0.003, 0.002), ("lazy", None, None)]
     for shard, (scheme, eager_s, lazy_s) in enumerate(costs):
         coalescing = {"scheme": scheme, "reason": "so", "eager_cost_s": eager_s, "lazy_cost_s": lazy_s}
-        hot = {"version": 1, "paused": False, "matches": 0, "episodes": 2, "coalescing": coalescing}
-        metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"hot": hot}}).encode())
+        hot = query_status(version=1, episodes=2, coalescing=coalescing)
+        metrics.take(f"shard-{shard}".encode(), told(shard, queries={"hot": hot}))
     value = registry.get_sample_value
     eager, lazy = ({"query": "hot", "scheme": scheme} for scheme in ("eager", "lazy"))
     assert value("coincide_fusion_episodes_total", {"query": "hot"}) == 6
@@ -149,16 +165,16 @@ def test_what_the_choice_goes_by_is_shown(registry: CollectorRegistry) -> None:
 
 def test_what_queries_cost_is_summed(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
     for shard in range(2):
-        near = {"version": 1, "paused": False, "matches": 3, "episodes": 0, "work": {"seconds": 0.5, "candidates": 7}}
-        metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"near": near}}).encode())
+        near = query_status(work={"seconds": 0.5, "candidates": 7})
+        metrics.take(f"shard-{shard}".encode(), told(shard, queries={"near": near}))
     assert registry.get_sample_value("coincide_fusion_query_seconds_total", {"query": "near"}) == 1
     assert registry.get_sample_value("coincide_fusion_query_candidates_total", {"query": "near"}) == 14
 
 
 def test_where_a_query_is_suspended_is_counted(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
     for shard, areas in enumerate((["bay", ""], ["hill"], [])):
-        near = {"version": 1, "paused": False, "matches": 0, "episodes": 0, "suspended": {name: {} for name in areas}}
-        metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"near": near}}).encode())
+        near = query_status(suspended=dict.fromkeys(areas, SUSPENDED))
+        metrics.take(f"shard-{shard}".encode(), told(shard, queries={"near": near}))
     assert registry.get_sample_value("coincide_fusion_query_suspensions", {"query": "near"}) == 3
 
 
@@ -170,20 +186,21 @@ def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry, met
     assert registry.get_sample_value("coincide_fusion_query_version", {"query": "intruder"}) == 4
 
 
+HUGE = 10**400
 NO_STATUS = [
     b"",
     b"{",
     b"[]",
     b"\xff",
     b"[" * 20_000,
-    b'{"queries": "all"}',
-    b'{"queries": {"a": {}}}',
-    b'{"totals": 3}',
-    b'{"totals": {"accepted": 1%s}}' % (b"0" * 400),
-    b'{"area_watermarks_us": {"bay": null}}',
-    b'{"area_watermarks_us": ["bay"]}',
-    b'{"watermark_us": {"least": 1%s}}' % (b"0" * 400),
-    b'{"queries": {"a": {"version": 1, "matches": 1, "work": {"candidates": 1%s}}}}' % (b"0" * 400),
+    told(queries="all"),
+    told(queries={"a": {}}),
+    told(totals=3),
+    told(totals={**EXAMPLE["totals"], "accepted": HUGE}),
+    told(area_watermarks_us={"bay": None}),
+    told(area_watermarks_us=["bay"]),
+    told(watermark_us={"least": HUGE, "greatest": None}),
+    told(queries={"a": query_status(work={"seconds": 0.0, "candidates": HUGE})}),
 ]
 
 
@@ -219,7 +236,7 @@ def test_lag_is_the_ends_less_what_was_processed(
 
 def test_what_the_last_batches_left_waits_as_well(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
     for shard, left in enumerate(({"left": 4}, {}, {"left": 1})):
-        metrics.take(f"shard-{shard}".encode(), json.dumps(left).encode())
+        metrics.take(f"shard-{shard}".encode(), told(shard, **left))
     lag = Lag(registry)
     lag.processed({"detections": {"0": 12, "1": 8}, "queries": {"0": 2}})
     lag.measure(BEGINS, ENDS, {"detections": metrics.left})

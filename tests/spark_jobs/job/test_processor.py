@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import Mock
 
+import msgspec
 import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
@@ -17,6 +19,7 @@ from coincide.fusion.core.host import UNKNOWING, Host
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.status_record import StatusRecord
 from spark_jobs.job import processor as processor_module
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead
@@ -35,8 +38,11 @@ KEY_OF_SHARD = [0, 2]
 _checkpoints = itertools.count()
 
 
-def status(batches: int) -> bytes:
-    return b'{"batches": %d}' % batches
+TOLD = json.loads(Path("docs/contracts/status.schema.json").read_text(encoding="utf-8"))["examples"][0]
+
+
+def status(batches: int, **others: Any) -> bytes:
+    return msgspec.json.encode(msgspec.convert({**TOLD, "control_offset": batches, **others}, StatusRecord))
 
 
 @dataclass
@@ -263,7 +269,7 @@ def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(
     out = written(tester.testInPandas(0, batch(b"x", b"y", b"z")))
     assert out[0] == ("m", b"area", b"x")
     assert out[-1] == ("later", b"shard-0", b'{"v":1,"shard":0,"records":2,"bytes":2}')
-    assert out[-2] == ("s", b"status", b'{"batches":1,"left":2}')
+    assert out[-2] == ("s", b"status", status(1, left=2))
     assert ("chunk", 0) in tester.peekMapState("shard", 0)
 
     wake_up = batch(b"{}").assign(role="deferrals")

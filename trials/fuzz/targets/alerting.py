@@ -17,6 +17,7 @@ from tests.services.alerting.clients import Api, running_api
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
+    STATUS,
     TOPICS,
     Database,
     Record,
@@ -30,6 +31,7 @@ from tests.services.alerting.sample_records import (
     ruled,
     shard_record,
     silence,
+    status_record,
 )
 from trials.fuzz.contracts import examples
 from trials.fuzz.target import BrokenLaw, Keyed, Target, held, own_folder
@@ -133,7 +135,6 @@ SUSPENDED: dict[str, Any] = {
     "sensor": None,
     "id": None,
 }
-QUERIES = {"intruder": {"version": 3, "matches": 2, "suspended": {"bay": SUSPENDED, "": SUSPENDED}}}
 DELIVERY = {"v": 1, "receiver": "ops", "key": "n-1", "state": "dead", "at_us": 5, "attempts": 3, "reason": "gone"}
 ACKNOWLEDGED = {"v": 1, "alert": "a-1", "by": "ann", "why": "seen", "at_us": RECEIVED_AT_MS * 1000}
 TARGETS = (
@@ -151,17 +152,17 @@ TARGETS = (
     _target(
         "dead letters",
         TOPICS.dead_letters,
-        [record(TOPICS.dead_letters, dead_letter(dead_id)) for dead_id in ("d-1", None)],
+        [record(TOPICS.dead_letters, dead_letter(dead_id)) for dead_id in ("d-1", "d-2")],
     ),
     _target("queries", TOPICS.queries, [*RULED, change_record("near", 1), change_record("intruder", 4, removed=True)]),
     _target(
         "status",
         TOPICS.status,
         [
+            status_record(0, {"intruder": 3}, suspended={"bay": SUSPENDED, "": SUSPENDED}),
             shard_record(
-                0,
-                queries=QUERIES,
-                totals={"detections": 5},
+                1,
+                totals={**STATUS["totals"], "detections": 5},
                 busiest_hz={"p": 1.5},
                 rates_hz={"areas": {"bay": {"p": 1.0}}, "elsewhere": {"p": 0.5}},
             ),

@@ -16,6 +16,7 @@ from services.alerting.api.request_documents import _document_of, parse_json
 from services.alerting.exports.result_formats import best_liked
 from services.alerting.queries.judgement import refuse_hopeless, warnings
 from services.alerting.records.receiver import receiver_from_json
+from services.alerting.store.query_rows import QueryReport
 from services.common.http.pages import decode_cursor, decode_name_cursor, encode_cursor
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
@@ -59,6 +60,9 @@ CLIQUE = {
 }
 
 
+BUSY = QueryReport(busiest_hz=dict.fromkeys(STREAMS, 10.0))
+
+
 def _query(body: bytes) -> None:
     try:
         query = query_from_json(parse_json(body))
@@ -73,9 +77,9 @@ def _query(body: bytes) -> None:
         return
     if query_from_sql(as_sql, query.id) != query:
         raise BrokenLaw(f"another query is read from {as_sql}")
-    warnings(query.to_json(), dict.fromkeys(STREAMS, 10.0), STREAMS)
+    warnings(query.to_json(), BUSY, STREAMS)
     if set(query.streams) <= STREAMS.keys():
-        _refused(lambda: refuse_hopeless(query, dict.fromkeys(STREAMS, 10.0), STREAMS))
+        _refused(lambda: refuse_hopeless(query, BUSY, STREAMS))
 
 
 def _refused(take: Callable[[], object], *refusals: type[Exception]) -> Any:

@@ -1,5 +1,5 @@
 // The words that may stand at a place of a query in JSON: members and values of its schema, and names that exist.
-import { schema } from "./schema.js";
+import { schema } from "/static/query-schema.js";
 
 const TOKEN = /"(?:[^"\\\n]|\\.)*("?)|[{}[\],:]|[^\s{}[\],:"]+/g;
 const KNOWN = [

@@ -8,6 +8,7 @@ from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
 from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
+    STATUS,
     Database,
     Record,
     change_record,
@@ -33,7 +34,7 @@ def now_ms(database: Database) -> int:
 
 def batch(database: Database, detections: int) -> Record:
     """What fusion says after a batch."""
-    return shard_record(0, totals={"detections": detections})._replace(timestamp=now_ms(database))
+    return shard_record(0, totals={**STATUS["totals"], "detections": detections})._replace(timestamp=now_ms(database))
 
 
 def states(database: Database) -> dict[str, str]:

@@ -11,10 +11,12 @@ from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newe
 from services.alerting.store.match_rows import MatchFilter, read_after, read_match
 from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.sample_records import (
+    STATUS,
     TOPICS,
     Database,
     change_record,
     control_record,
+    dead_letter,
     dead_letter_record,
     episode,
     episode_record,
@@ -23,6 +25,7 @@ from tests.services.alerting.sample_records import (
     query,
     record,
     retraction,
+    shard_record,
     status_record,
 )
 
@@ -41,8 +44,8 @@ for _ in range(101):  # more levels than any page could show
     NESTED = {"from": NESTED}
 BROKEN = {"limit": "max_matches_per_s", "allowed": 1, "reached": 2, "received_at_us": 5}
 SUSPENDED: list[dict[str, Any]] = [{}, {**BROKEN, "received_at_us": "now"}, {**BROKEN, "received_at_us": 10**400}]
-STATUSES: list[dict[str, Any]] = [{"totals": {"detections": 2**63}}, {"shard": "zero"}]
-STATUSES += [{"queries": {"q": {"version": 1, "suspended": {"bay": why}}}} for why in SUSPENDED]
+STATUSES = [shard_record(0, totals={**STATUS["totals"], "detections": 2**63}), shard_record(0, shard="zero")]
+STATUSES += [status_record(0, {"q": 1}, suspended={"bay": why}) for why in SUSPENDED]
 MALFORMED: dict[str, list[Any]] = {
     TOPICS.matches: [
         *NO_JSON,
@@ -54,12 +57,13 @@ MALFORMED: dict[str, list[Any]] = {
     TOPICS.episodes: [None, b"{", DEEP, *(episode(**fields) for fields in EPISODES), *NO_RETRACTION],
     TOPICS.dead_letters: [
         DEEP,
-        BEYOND + b'"v": 1, "source": "fusion", "reason": "late"}',
-        {"v": 1, "source": "fusion"},
-        {"v": 1, "source": "fusion", "reason": 3},
+        BEYOND + json.dumps(dead_letter()).encode()[1:],
+        {name: value for name, value in dead_letter().items() if name != "reason"},
+        dead_letter(reason=3),
+        dead_letter(area="b\0y"),
     ],
     TOPICS.queries: [DEEP, CHANGE, {**CHANGE, "removed": True, "query": {}}, {**CHANGE, "query": NESTED}],
-    TOPICS.status: [DEEP, *({"v": 1, "shard": 0, "queries": {}, **fields} for fields in STATUSES)],
+    TOPICS.status: [DEEP, *(each.value for each in STATUSES)],
 }
 
 
