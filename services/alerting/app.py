@@ -36,6 +36,7 @@ from services.common.access.routes import audit_router, caller_router, keys_rout
 from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.http.problem import Problem, problem_response
+from services.common.http.strict_requests import StrictRequests
 from services.common.kafka import create_consumer
 from services.common.operations import install_operations
 from services.common.settings import Streams
@@ -84,8 +85,8 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         description="Queries, matches, episodes, alerts and dead letters; all but the last as a live stream.",
         version="1",
         lifespan=lifespan,
-        dependencies=[Depends(_refuse_nul)],
         generate_unique_id_function=operation_id,
+        dependencies=[Depends(_refuse_nul), Depends(StrictRequests("query"))],
         docs_url=None,  # see services.common.http.document_page
         redoc_url=None,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,13 @@ _FIELD = re.compile(r"Object (?:contains unknown|missing required) field `(.*)`$
 _BOUNDS = {">=": "at least ", "<=": "at most ", ">": "above ", "<": "below ", None: "just "}
 
 
+class Fault(NamedTuple):
+    """What is wrong with a document: a sentence, and apart what it says: field, value and allowed, as far as known."""
+
+    sentence: str
+    members: dict[str, Any]
+
+
 def fault_of(error: msgspec.MsgspecError, forms: Mapping[str, str] = NO_FORMS) -> str:
     """Return msgspec's complaint as a sentence; what is no JSON stays as msgspec says it.
 
@@ -46,19 +53,34 @@ def fault_of(error: msgspec.MsgspecError, forms: Mapping[str, str] = NO_FORMS) -
     lon: there is no such field
     this is a list: a JSON object is allowed
     """
+    return fault_in(error, forms).sentence
+
+
+def fault_in(error: msgspec.MsgspecError, forms: Mapping[str, str] = NO_FORMS, fields: Sequence[str] = ()) -> Fault:
+    """Return the same with what it says apart; `fields` are those of the document."""
     complaint = str(error)
     at = _PLACE.search(complaint)
     place, said = ("", complaint) if at is None else (at[2], complaint[: at.start()])
     if named := _FIELD.match(said):
         field = f"{place}.{named[1]}" if place else named[1]
-        return f"{field} is missing" if "missing" in said else f"{field}: there is no such field"
+        return Fault(f"{field} is missing", {"field": field}) if "missing" in said else _unknown(field, fields)
     expected = _EXPECTED.match(said)
     if expected is None:
-        return said
+        return Fault(said, {})
     subject = f"a name in {place or 'this'}" if at is not None and at[1] else _subject(place)
     got = _GOT.search(said)
     is_what = "" if got is None else f" is {_KINDS.get(got[1], got[1])}" if got[1] else f" has {got[2]}"
-    return f"{subject}{is_what}: {_allowed(expected, forms)} is allowed"
+    allowed = _allowed(expected, forms)
+    members = {"field": place.removesuffix("[...]"), "allowed": allowed} if place else {"allowed": allowed}
+    return Fault(f"{subject}{is_what}: {allowed} is allowed", members)
+
+
+def _unknown(field: str, fields: Sequence[str]) -> Fault:
+    """Return what is wrong with a field that there is not; `fields` are those beside it, where they are known."""
+    names = ", ".join(fields)
+    if not names or "." in field:
+        return Fault(f"{field}: there is no such field", {"field": field})
+    return Fault(f"{field}: there is no such field, but {names}", {"field": field, "allowed": names})
 
 
 def _subject(place: str) -> str:
@@ -116,19 +138,30 @@ def describe_errors(errors: Iterable[Mapping[str, Any]], *, shows_values: bool =
 
     Without `shows_values` it shows none: they may be secrets.
     """
-    return "; ".join(_described(each, shows_values=shows_values) for each in errors)
+    return "; ".join(fault.sentence for fault in faults_in(errors, shows_values=shows_values))
 
 
-def _described(item: Mapping[str, Any], *, shows_values: bool) -> str:
+def faults_in(
+    errors: Iterable[Mapping[str, Any]], *, shows_values: bool = True, fields: Sequence[str] = ()
+) -> list[Fault]:
+    """Return each with what it says apart; `fields` are those of the document."""
+    return [_fault(each, shows_values, fields) for each in errors]
+
+
+def _fault(item: Mapping[str, Any], shows_values: bool, fields: Sequence[str]) -> Fault:
     field = ".".join(map(str, item["loc"]))
     if item["type"] == "missing":
-        return f"{field or 'the body'} is missing"
+        return Fault(f"{field or 'the body'} is missing", {"field": field})
     if item["type"] == "extra_forbidden":
-        return f"{field}: there is no such field"
+        return _unknown(field, fields)
     form = _OF_PYDANTIC.get(item["type"])
-    said = item["msg"].removeprefix("Value error, ") if form is None else form.format(**_bounds_of(item))
-    value = f" is {_shortened(item.get('input'))}" if shows_values and field else ""
-    return f"{field}{value}: {said}" if field else said
+    allowed = item["msg"].removeprefix("Value error, ") if form is None else form.format(**_bounds_of(item))
+    if not field:
+        return Fault(allowed, {"allowed": allowed})
+    if not shows_values:
+        return Fault(f"{field}: {allowed}", {"field": field, "allowed": allowed})
+    value = shortened(item.get("input"))
+    return Fault(f"{field} is {value}: {allowed}", {"field": field, "value": value, "allowed": allowed})
 
 
 def _bounds_of(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,6 +169,7 @@ def _bounds_of(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: f"{each:g}" if isinstance(each, float) else each for name, each in bounds.items()}
 
 
-def _shortened(value: object) -> str:
+def shortened(value: object) -> str:
+    """Return a value as Python writes it, of a long one the start."""
     text = repr(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.types import Lifespan
 
 from services.common.access.audit import AuditTrail
 from services.common.access.description import describe_access
 from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
+from services.common.http.strict_requests import StrictRequests
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
@@ -56,6 +57,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
         lifespan=lifespan,
         generate_unique_id_function=operation_id,
+        dependencies=[Depends(StrictRequests())],
         docs_url=None,  # see services.common.http.document_page
         redoc_url=None,
     )

@@ -138,9 +138,11 @@ class GuardedHandler(BaseHTTPRequestHandler):
         status = HTTPStatus(code)
         self.problem(status, explain or message or status.description)
 
-    def problem(self, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        """Answer a problem document (RFC 9457)."""
-        body = json.dumps(problem_document(status, detail)).encode()
+    def problem(
+        self, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        """Answer a problem document (RFC 9457), with further members."""
+        body = json.dumps(problem_document(status, detail, **members)).encode()
         self.send_response(status)
         for name, value in {**(headers or {}), "Content-Type": MEDIA_TYPE, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)

@@ -19,6 +19,7 @@ from services.common.access.caller import REASON_HEADER, Caller, ReasonError
 from services.common.access.component_access import ComponentAccess, export_readiness
 from services.common.http.header_limits import body_length
 from services.common.http.route_table import PathRoute, RouteTable
+from services.common.http.strict_json import BodyError, parse_json
 from services.common.settings import ComponentSettings
 from spark_jobs.job.http_server import GuardedHandler, GuardedServer
 from spark_jobs.replaying.request import (
@@ -57,9 +58,9 @@ ROUTES = RouteTable(
 class ProblemError(Exception):
     """What is wrong with a request, as a problem document (RFC 9457)."""
 
-    def __init__(self, status: HTTPStatus, detail: str) -> None:
+    def __init__(self, status: HTTPStatus, detail: str, **members: Any) -> None:
         super().__init__(detail)
-        self.status = status
+        self.status, self.members = status, members
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,9 @@ class _Handler(GuardedHandler):
         if length > LONGEST_BODY:
             raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body must have at most {LONGEST_BODY} bytes")
         try:
-            content = json.loads(self.rfile.read(length))
-        except (ValueError, RecursionError) as error:
-            raise ProblemError(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}") from None
+            content = parse_json(self.rfile.read(length))
+        except BodyError as error:
+            raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), **error.members) from None
         if not isinstance(content, dict):
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
         return content
@@ -198,7 +199,7 @@ class _Handler(GuardedHandler):
         try:
             answer()
         except ProblemError as error:
-            self.problem(error.status, str(error))
+            self.problem(error.status, str(error), **error.members)
         except RunError as error:
             self.problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except QueueFullError as error:
@@ -289,8 +290,9 @@ def _is_number(value: object) -> bool:
 
 def _refuse_unknown(fields: Mapping[str, Any], known: tuple[str, ...]) -> None:
     if unknown := sorted(set(fields) - set(known)):
-        told = f"{unknown[0]}: unknown; known are {', '.join(known) or 'no fields'}"
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+        allowed = ", ".join(known)
+        detail = f"{unknown[0]}: unknown; known are {allowed}"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=unknown[0], allowed=allowed)
 
 
 def _kind(summary: Mapping[str, Any]) -> str:

@@ -1,8 +1,7 @@
 """Bodies of requests that bring a document: their size and media type, their JSON, and of a query the SQL."""
 
-import json
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -14,6 +13,7 @@ from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
 from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
 from services.common.query_contract import QUERY_DOCUMENT
+from services.common.http.strict_requests import json_in
 
 LARGEST_BODY_BYTES = 64 * 1024
 JSON_TYPES = ("", "application/json", "application/merge-patch+json")
@@ -30,7 +30,7 @@ Id = Annotated[str, Path(max_length=200, description="The query's id.")]
 async def json_body(request: Request) -> Any:
     """Return the JSON; a `Problem`, 413, 415 or 422, refuses its size, its media type or what it says."""
     _refuse_unless_one_of(JSON_TYPES, _media_type(request))
-    return parse_json(await _body(request))
+    return json_in(await _body(request))
 
 
 async def query_body(request: Request, id: Id) -> Any:  # noqa: A002
@@ -38,7 +38,7 @@ async def query_body(request: Request, id: Id) -> Any:  # noqa: A002
     media_type = _media_type(request)
     _refuse_unless_one_of((*JSON_TYPES, *SQL_TYPES), media_type)
     body = await _body(request)
-    return parse_json(body) if media_type in JSON_TYPES else await run_in_threadpool(_document_of, body, id)
+    return json_in(body) if media_type in JSON_TYPES else await run_in_threadpool(_document_of, body, id)
 
 
 def _media_type(request: Request) -> str:
@@ -85,27 +85,6 @@ def sql_response(document: object, etag: str) -> Response:
     except QueryError as error:
         raise Problem(409, f"the query cannot be written as SQL, read its JSON: {error}") from error
     return PlainTextResponse(f"{text}\n", headers={"ETag": etag, "Vary": "Accept"})
-
-
-def parse_json(body: bytes) -> Any:
-    """Return the JSON in `body`; a Problem, 422, says what is wrong with it."""
-    try:
-        document = json.loads(body, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
-        json.dumps(document, allow_nan=False, ensure_ascii=False).encode()  # 1e999 and lone surrogates
-    except (ValueError, RecursionError) as error:
-        raise Problem(422, f"the body is not JSON: {str(error)[:200]}") from None
-    return document
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("an object has a member twice")
-    return members
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 Body = Annotated[Any, Depends(json_body)]

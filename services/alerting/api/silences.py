@@ -1,5 +1,6 @@
 """/v1/silences: alerts that are to ring nobody for a while, who says so and why."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from services.alerting.alerts.alert_labels import labels_of_alerts
 from services.alerting.alerts.controls import Silence, read_silences
 from services.alerting.api.listings import Instant
 from services.alerting.api.result_models import problems
@@ -89,6 +91,7 @@ def _add_changing(router: APIRouter, engine: Engine, settings: AlertingSettings,
         now_us = acts.now_us()
         from_us = now_us if document.from_ is None else document.from_
         _refuse_unless_span(from_us, document.until, now_us)
+        await run_in_threadpool(_refuse_unknown_labels, engine, document.matchers)
         if len(await run_in_threadpool(_all, engine)) >= settings.silences_max:
             raise Problem(409, f"there are {settings.silences_max} silences, the most allowed (silences_max)")
         silence = await acts.silence(who, document.matchers, from_us, document.until, document.by, document.why)
@@ -105,6 +108,16 @@ def _refuse_unless_span(from_us: int, until_us: int, now_us: int) -> None:
         raise Problem(422, "until: is not after from and now", field="until")
     if until_us - from_us > LONGEST_US:
         raise Problem(422, "until: is more than 366 days after from", field="until")
+
+
+def _refuse_unknown_labels(engine: Engine, matchers: Iterable[str]) -> None:
+    """Raise a Problem, 422, for a label that no alert has: a silence of it would silence nothing, or everything."""
+    with engine.connect() as connection:
+        labels = labels_of_alerts(connection)
+    for label in matchers:
+        if label not in labels:
+            field, allowed = f"matchers.{label}", ", ".join(labels)
+            raise Problem(422, f"{field}: no alert has such a label, but {allowed}", field=field, allowed=allowed)
 
 
 def _shown(silence: Silence, now_us: int) -> SilenceBody:

@@ -9,9 +9,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from services.common.fault_sentences import describe_errors
+from services.common.fault_sentences import faults_in
 from services.common.http.app_routes import routes_of
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.strict_json import JSON_ALLOWED
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
@@ -71,9 +72,28 @@ def _methods(request: Request) -> list[str]:
     return methods
 
 
-async def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
+async def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, describe_errors(error.errors()))
+    errors = error.errors()
+    if errors[0]["type"] == "json_invalid":
+        detail = f"the body is not JSON: {errors[0]['ctx']['error']}"
+        return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, detail, allowed=JSON_ALLOWED)
+    faults = faults_in([_as_the_caller_has_it(each) for each in errors], fields=_fields(request))
+    sentences = "; ".join(each.sentence for each in faults)
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, sentences, **faults[0].members)
+
+
+def _as_the_caller_has_it(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what pydantic says with the place in the body alone."""
+    where, *place = item["loc"]
+    return {**item, "loc": place if where == "body" else item["loc"]}
+
+
+def _fields(request: Request) -> list[str]:
+    """Return the names of the fields that the body of a route may have, where FastAPI reads it."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = getattr(getattr(body, "field_info", None), "annotation", None)
+    return [each.alias or name for name, each in getattr(model, "model_fields", {}).items()]
 
 
 async def _on_unexpected(_request: Request, _error: Exception) -> JSONResponse:

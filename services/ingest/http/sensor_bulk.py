@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-import msgspec
 from fastapi import APIRouter, Depends, Query, Response
 from msgspec import Meta, Struct
 from pydantic import BaseModel, Field
@@ -13,8 +12,8 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.who import Author
-from services.common.fault_sentences import fault_of
 from services.common.http.problem import Problem
+from services.common.http.strict_requests import document_as
 from services.ingest.http.sensor_changes_api import JSON, JsonBody
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensors import FORMS_IN_WORDS
@@ -99,10 +98,7 @@ def _verdict(outcome: SensorVerdict) -> BulkVerdict:
 
 def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor], list[BulkVerdict]]:
     """Return the sensors that can be made, and a verdict on each that cannot."""
-    try:
-        bulk = msgspec.convert(document, _Bulk)
-    except msgspec.ValidationError as error:
-        raise Problem(422, f"the list is not usable: {fault_of(error, FORMS_IN_WORDS)}") from None
+    bulk = document_as(_Bulk, document, "list", FORMS_IN_WORDS)
     templates, faults = _templates(bulk.templates)
     named = changes.registry.templates
     elsewhere = _named(bulk.sensors) - bulk.templates.keys()

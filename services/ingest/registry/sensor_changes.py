@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 
@@ -15,9 +14,9 @@ from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
-from services.common.fault_sentences import fault_of
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
+from services.common.http.strict_requests import document_as
 from services.common.instants import Clock
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.named_templates import renewed
@@ -231,11 +230,8 @@ def sensor_in(
 
     It names those of its templates that are registered under the name that the document gives.
     """
-    try:
-        msgspec.convert({"id": sensor_id}, _Identified)
-        declared = msgspec.convert(document, SensorDocument)
-    except msgspec.ValidationError as error:
-        raise Problem(422, f"the sensor is not usable: {fault_of(error, FORMS_IN_WORDS)}") from None
+    document_as(_Identified, {"id": sensor_id}, "sensor", FORMS_IN_WORDS)
+    declared = document_as(SensorDocument, document, "sensor", FORMS_IN_WORDS)
     if declared.id not in {None, sensor_id}:
         raise Problem(422, f"id is {declared.id!r}: the path says {sensor_id!r}")
     streams = {

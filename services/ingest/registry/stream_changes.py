@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from coincide import Stream
@@ -13,9 +12,9 @@ from coincide.errors import StreamError
 from coincide.wire.stream_records import StreamRecord
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
-from services.common.fault_sentences import fault_of
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
+from services.common.http.strict_requests import document_as
 from services.common.instants import Clock
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.snapshot import Registry
@@ -118,13 +117,11 @@ def merged(name: str, patch: object) -> StreamEdit:
 
 
 def _stream_in(name: str, document: object) -> Stream:
+    declared = document_as(StreamDocument, document, "stream")
+    if declared.name not in {None, name}:
+        raise Problem(422, f"name is {declared.name!r}: the path says {name!r}")
     try:
-        declared = msgspec.convert(document, StreamDocument)
-        if declared.name not in {None, name}:
-            raise Problem(422, f"name is {declared.name!r}: the path says {name!r}")
         return Stream(name, declared.max_delay_s, declared.longest_template_s)
-    except msgspec.ValidationError as error:
-        raise Problem(422, f"the stream is not usable: {fault_of(error)}") from None
     except StreamError as error:
         raise Problem(422, f"the stream is not usable: {error}") from None
 

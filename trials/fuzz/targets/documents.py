@@ -12,7 +12,7 @@ from coincide.errors import HistogramError, QueryError
 from coincide.queries import query_from_json
 from coincide.queries.sql import query_from_sql, sql_of
 from coincide.templates.histogram import Histogram, histogram_of_form
-from services.alerting.api.request_documents import _document_of, parse_json
+from services.alerting.api.request_documents import _document_of
 from services.alerting.exports.result_formats import best_liked
 from services.alerting.queries.judgement import refuse_hopeless, warnings
 from services.alerting.records.receiver import receiver_from_json
@@ -20,6 +20,7 @@ from services.alerting.store.query_rows import QueryReport
 from services.common.http.pages import decode_cursor, decode_name_cursor, encode_cursor
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
+from services.common.http.strict_requests import json_in
 from services.ingest.http.sensor_bulk import _read
 from services.ingest.registry.stream_changes import replaced as replaced_stream
 from services.ingest.templates.template_changes import replaced as replaced_template
@@ -65,7 +66,7 @@ BUSY = QueryReport(busiest_hz=dict.fromkeys(STREAMS, 10.0))
 
 def _query(body: bytes) -> None:
     try:
-        query = query_from_json(parse_json(body))
+        query = query_from_json(json_in(body))
     except (Problem, QueryError):
         return
     again = query_from_json(json.loads(json.dumps(query.to_json())))
@@ -129,7 +130,7 @@ def _sensors(body: bytes) -> None:
 
 
 def _receiver(body: bytes) -> None:
-    receiver = _refused(lambda: receiver_from_json("ops", parse_json(body)))
+    receiver = _refused(lambda: receiver_from_json("ops", json_in(body)))
     if receiver is not None:
         json.dumps(receiver.shown())
 
