@@ -119,7 +119,7 @@ def _add_page(parts: ConsoleParts, page: ConsolePage) -> None:
             parts.pages.add(client, session.key or client.ip or None)
         except NoPlaceError as why:
             client.delete()
-            return PlainTextResponse(f"{why}: close some.\n", why.status, {"Retry-After": "10"})
+            return PlainTextResponse(f"{why}: close some.\n", why.status, why.headers)
         viewer = parts.viewer(request, session)
         with shell(viewer, page, PAGES):
             loading = Words("p", "Loading …").classes("soft").props("role=status")

@@ -19,13 +19,12 @@ from services.common.access.caller import REASON_HEADER, caller_in
 from services.common.access.component_access import trust_context
 from services.common.access.who import Author
 from services.common.http.problem import Problem
-from services.common.http.shares import NoPlaceError, Shares
+from services.common.http.shares import RETRY_S, Shares
 
 MOST_BODY_BYTES = 65_536
 MOST_AT_ONCE = 8
 LONG_PARTS = ("matches", "episodes", "templates")
 BLOCK_BYTES = 65_536
-RETRY_S = 5
 URL_CHARACTERS = "%/?&=+:,;@!$'()*~-._"  # all that a target may have as it is
 PASSED_ON = ("authorization", "content-type", "accept", REASON_HEADER.lower())
 PASSED_BACK = ("content-type", "content-length", "www-authenticate", "retry-after")
@@ -103,10 +102,7 @@ class HistoryProcess:
         if self.url is None:
             raise Problem(503, "runs over history are off here: the setting history_url names no history process")
         places = self._reading if target.partition("?")[0].endswith(LONG_PARTS) else self._asking
-        try:
-            places.take(peer)
-        except NoPlaceError as why:
-            raise Problem(why.status, str(why), {"Retry-After": str(RETRY_S)}) from None
+        places.take(peer)
         connection = self._connection(self.url)
 
         def end() -> None:

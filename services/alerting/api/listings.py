@@ -22,8 +22,8 @@ from services.alerting.store.dialect import Rows, bounded
 from services.alerting.store.query_rows import unknown_queries
 from services.common.access.caller import caller_in
 from services.common.http.pages import PageParameters, decode_cursor, encode_cursor, json_page, page_limit
-from services.common.http.problem import Problem, problem_response
-from services.common.http.shares import NoPlaceError, Shares
+from services.common.http.problem import Problem
+from services.common.http.shares import Shares
 from services.common.instants import LAST_US, rfc_3339_us
 
 STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
@@ -31,7 +31,6 @@ STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in M
 Accept = Annotated[str | None, Header(description="The format, where `format` names none.")]
 
 PART_ROWS = 1000  # read at once, in a transaction of its own
-RETRY_S = 5
 
 
 #: What a parameter that filters by a flag stands for; None asks for both.
@@ -221,13 +220,5 @@ class Export(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream."""
-        peer = caller_in(scope).peer
-        try:
-            self._seats.take(peer)
-        except NoPlaceError as why:
-            await problem_response(why.status, str(why), {"Retry-After": str(RETRY_S)})(scope, receive, send)
-            return
-        try:
+        with self._seats.place(caller_in(scope).peer):
             await super().__call__(scope, receive, send)
-        finally:
-            self._seats.leave(peer)

@@ -16,8 +16,6 @@ from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.live_rows import StoredRow, newest_sequence, read_page
 from services.alerting.store.match_rows import StoredMatch, match_body
 from services.common.access.caller import caller_in
-from services.common.http.problem import problem_response
-from services.common.http.shares import NoPlaceError
 
 
 def events_of(match: StoredMatch, is_shown: bool) -> str:
@@ -79,11 +77,7 @@ class LiveStream(EventSourceResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the reader leaves, is too slow, or the service stops."""
-        try:
-            self._reader = self._hub.seat(self._filter, caller_in(scope).peer)
-        except NoPlaceError as error:
-            await problem_response(error.status, str(error), {"Retry-After": "5"})(scope, receive, send)
-            return
+        self._reader = self._hub.seat(self._filter, caller_in(scope).peer)
         try:
             await super().__call__(scope, receive, send)
         except (TooSlowError, SendTimeoutError):

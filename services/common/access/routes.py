@@ -36,7 +36,7 @@ from services.common.http.pages import (
     page_limit,
 )
 from services.common.http.problem import Problem
-from services.common.http.shares import NoPlaceError, Shares
+from services.common.http.shares import Shares
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError
 from services.common.topic_names import TopicNames
@@ -204,7 +204,7 @@ def caller_router() -> APIRouter:
 def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> APIRouter:
     """Return the route that shows who changed what."""
     router = APIRouter(prefix="/v1/audit", tags=["access"])
-    reading = Shares(MOST_READING, "lists of changes being read")
+    reading = Shares(MOST_READING, "lists of changes being read", retry_s=1)
 
     @router.get(
         "",
@@ -213,14 +213,8 @@ def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> API
     )
     def list_changes(wanted: Annotated[AuditParameters, Query()], who: Who) -> AuditPage:
         """Return changes of all components, newest first."""
-        try:
-            reading.take(who.peer)
-        except NoPlaceError as why:
-            raise Problem(why.status, str(why), {"Retry-After": "1"}) from None
-        try:
+        with reading.place(who.peer):
             return changes_read(wanted)
-        finally:
-            reading.leave(who.peer)
 
     def changes_read(wanted: AuditParameters) -> AuditPage:
         limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from services.common.fault_sentences import faults_in
 from services.common.http.app_routes import routes_of
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
+from services.common.http.shares import NoPlaceError
 from services.common.http.strict_json import JSON_ALLOWED
 
 
@@ -45,6 +46,7 @@ def unexpected_problem() -> JSONResponse:
 def install_problem_handlers(app: FastAPI) -> None:
     """Make ``app`` answer every error, its own and the framework's, as a problem document."""
     app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(NoPlaceError, _on_no_place)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(Exception, _on_unexpected)
@@ -53,6 +55,11 @@ def install_problem_handlers(app: FastAPI) -> None:
 async def _on_problem(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Problem)  # noqa: S101 - registered for this class alone
     return error.response()
+
+
+async def _on_no_place(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, NoPlaceError)  # noqa: S101
+    return problem_response(error.status, str(error), error.headers)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:

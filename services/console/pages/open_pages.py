@@ -15,7 +15,7 @@ class OpenPages:
     """At most `most` pages, half of them of one peer; from the event loop alone."""
 
     def __init__(self, most: int) -> None:
-        self._places = Shares(most, "pages open (viewers_max)")
+        self._places = Shares(most, "pages open (viewers_max)", retry_s=10)
         self._connected: set[str] = set()
 
     def __len__(self) -> int:

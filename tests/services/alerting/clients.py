@@ -23,6 +23,7 @@ from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.live_rows import StoredRow
 from services.common.access.component_access import ComponentAccess
+from services.common.http.shares import NoPlaceError
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from tests.services.alerting.sample_records import NAMES, RECEIVED_AT_MS, Database, Record, match_record
 from tests.services.kept_records import KeptRecords
@@ -137,7 +138,11 @@ class Client:
         self._arrived = asyncio.Condition()
 
     async def run(self) -> None:
-        await self._stream({"type": "http", "method": "GET"}, self._receive, self._send)
+        try:
+            await self._stream({"type": "http", "method": "GET"}, self._receive, self._send)
+        except NoPlaceError as why:  # an application answers it
+            await self._send({"type": "http.response.start", "status": why.status})
+            await self._send({"type": "http.response.body"})
 
     async def _receive(self) -> Message:
         await self._left.wait()
