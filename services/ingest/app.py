@@ -12,10 +12,10 @@ from services.common.http.document_page import document_page_router
 from services.common.http.strict_requests import StrictRequests
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
+from services.common.resources.changes import Changes
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
 from services.ingest.http.recent_detections import RecentDetections, recent_detections_router
 from services.ingest.http.sensor_bulk import sensor_bulk_router
-from services.ingest.http.sensor_changes_api import sensor_changes_router
 from services.ingest.http.sensors_api import sensors_router
 from services.ingest.http.streams_api import streams_router
 from services.ingest.intake.dead_letter_topic import DeadLetters
@@ -24,7 +24,7 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.snapshot import Registry
-from services.ingest.registry.stream_changes import StreamChanges
+from services.ingest.registry.stream_changes import stream_resource
 from services.ingest.settings import IngestSettings
 from services.ingest.templates.proposals_api import Proposals, proposals_router
 from services.ingest.templates.proposals_topic import ReadProposals
@@ -62,14 +62,14 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         redoc_url=None,
     )
     app.include_router(recent_detections_router(recent))
-    app.include_router(streams_router(StreamChanges(registry, publisher, audit, clock_us), settings))
-    app.include_router(sensors_router(registry, clock_us))
+    streams = Changes(stream_resource(registry), publisher, audit, clock_us)
+    app.include_router(streams_router(registry, streams, settings))
     changes = SensorChanges(registry, publisher, audit, clock_us)
+    app.include_router(sensors_router(changes, settings))
     templates = TemplateChanges(changes)
     app.state.finish_templates = templates.finish  # a coroutine function, which `lifespan` runs
     app.include_router(templates_router(templates, settings))
     app.include_router(sensor_bulk_router(changes, settings))
-    app.include_router(sensor_changes_router(changes, settings))
     app.include_router(proposals_router(Proposals(changes, read_proposals)))
 
     def not_ready_because() -> list[str]:

@@ -1,7 +1,6 @@
 """/v1/keys: make, show, revoke keys; /v1/audit: who changed what; both need the scope admin. /v1/caller: who asks."""
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -31,9 +30,9 @@ from services.common.http.pages import (
     PAGE_ITEMS_MAX,
     PageParameters,
     decode_cursor,
-    decode_name_cursor,
     encode_cursor,
     page_limit,
+    page_of_names,
 )
 from services.common.http.problem import Problem
 from services.common.http.shares import Shares
@@ -152,10 +151,7 @@ def keys_router(access: ComponentAccess) -> APIRouter:
     async def list_keys(wanted: Annotated[PageParameters, Query()]) -> KeyPage:
         """Return the keys that are valid now, without their texts."""
         keys = {key.id: key for key in access.ring}
-        ids, limit = sorted(keys), page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
-        start = bisect_right(ids, decode_name_cursor(KEYS, wanted.cursor) or "")
-        chosen = ids[start : start + limit]
-        more = encode_cursor(KEYS, chosen[-1]) if start + limit < len(ids) else None
+        chosen, more = page_of_names(sorted(keys), wanted, KEYS)
         return KeyPage(items=[_body(keys[id_]) for id_ in chosen], next_cursor=more)
 
     @router.get("/{key_id}", summary="Show one key", responses=MISSING)

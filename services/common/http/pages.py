@@ -4,7 +4,9 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterable
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fastapi import Response
@@ -39,6 +41,28 @@ def page_limit(wanted: int | None, usual: int, most: int) -> int:
     if limit > most:
         raise Problem(422, f"limit: is {limit}: from 1 to {most}")
     return limit
+
+
+def page_of_names(
+    names: Sequence[str],
+    wanted: PageParameters,
+    filters: Any,
+    passes: Callable[[str], bool] = lambda _: True,
+    most_looked_at: int = sys.maxsize,
+) -> tuple[list[str], str | None]:
+    """Return the page of sorted names that pass, and the cursor to the next; a 422 `Problem` as the others here.
+
+    It begins behind the last name of the page before, whatever came or went since. Of a list in which few pass it looks
+    at so many names, and the page may be short although more follow.
+    """
+    limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
+    start = at = bisect_right(names, decode_name_cursor(filters, wanted.cursor) or "")
+    page: list[str] = []
+    while at < min(len(names), start + most_looked_at) and len(page) < limit:
+        if passes(names[at]):
+            page.append(names[at])
+        at += 1
+    return page, encode_cursor(filters, names[at - 1]) if at < len(names) else None
 
 
 def encode_cursor(filters: Any, place: Place) -> str:

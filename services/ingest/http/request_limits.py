@@ -2,14 +2,18 @@
 
 import asyncio
 import zlib
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from services.common.http.bounded_protocol import BoundedHttpProtocol
 from services.common.http.header_limits import body_length
 from services.common.http.problem import Problem
+from services.common.http.strict_requests import json_in
+from services.common.resources.routes import JSON, PATCH
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.parsing import Form, Item, parse
 from services.ingest.stamping.posted import PostedDetection
@@ -90,6 +94,20 @@ def inflate(body: bytes, limit: int) -> bytes:
     if inflater.unused_data:
         raise Problem(400, "the gzip body has something after its end; send one gzip member")
     return inflated
+
+
+@dataclass(frozen=True)
+class JsonBody:
+    """Reads the JSON of a request; a dependency. A `Problem`, 413, 415 or 422, refuses size, type or content."""
+
+    settings: IngestSettings
+
+    async def __call__(self, request: Request) -> Any:
+        """Return what the body says."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in {JSON, PATCH}:
+            raise Problem(415, f"Content-Type is {kind[:100]!r}: {JSON}")
+        return await run_in_threadpool(json_in, await read_body(request, self.settings))  # of a thousand sensors, too
 
 
 def items_of(body: bytes, form: Form, most: int) -> list[PostedDetection | Item]:

@@ -14,7 +14,8 @@ from coincide.templates.histogram import histogram_of_form
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
-from services.ingest.http.sensor_changes_api import JSON, JsonBody
+from services.common.resources.routes import JSON
+from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensors import FORMS_IN_WORDS
 from services.ingest.settings import IngestSettings

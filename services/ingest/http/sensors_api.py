@@ -1,8 +1,8 @@
 """GET /v1/sensors and /v1/sensors/{id}: what the registry holds now, and what fusion hears."""
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,20 +14,19 @@ from coincide.learning.drift import is_drift
 from coincide.wire.sensor_health import SensorHealth
 from services.common.health_board import HealthBoard
 from services.common.http.pages import (
-    PAGE_ITEMS,
-    PAGE_ITEMS_MAX,
     PageParameters,
-    decode_name_cursor,
-    encode_cursor,
-    page_limit,
+    page_of_names,
 )
 from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
-from services.common.instants import Clock
+from services.common.resources.routes import Described, add_changing
+from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS, Particulars
 from services.ingest.registry.sensors_file import sensors_document
 from services.ingest.registry.snapshot import Registry, Snapshot
+from services.ingest.settings import IngestSettings
 
 MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes short pages
 LONGEST_SILENCE_S = 1e9
@@ -179,15 +178,30 @@ class SensorListing:
         return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)), templates)
 
 
-def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
-    """Return the routes that show the registry."""
-    router = APIRouter(prefix="/v1", tags=["sensors"])
+def sensors_router(changes: SensorChanges, settings: IngestSettings) -> APIRouter:
+    """Return the routes that show the registry, and change sensors one at a time."""
+    router, registry = APIRouter(prefix="/v1/sensors", tags=["sensors"]), changes.registry
 
     def registered() -> SensorListing:
-        return SensorListing(registry.snapshot, registry.health, clock_us())
+        return SensorListing(registry.snapshot, registry.health, changes.clock_us())
 
+    _add_reading(router, registry, registered)
+    described = Described(
+        parameter="sensor_id",
+        longest=NAME_CHARACTERS,
+        body=SensorBody,
+        show=lambda sensor_id: registered().body(sensor_id),
+        effect="detections are stamped by it",
+        form="A template is a form, the name of one, or the id of one in use.",
+        removal="Remove it: its detections are refused from then on. What it reported before stays.",
+    )
+    add_changing(router, changes.one.of, changes.one.make, JsonBody(settings), described)
+    return router
+
+
+def _add_reading(router: APIRouter, registry: Registry, registered: Callable[[], SensorListing]) -> None:
     @router.get(
-        "/sensors",
+        "",
         summary="List sensors",
         response_model=SensorPage,
         responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
@@ -197,17 +211,11 @@ def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
         sensors = registered()
         if wanted.format == "yaml":
             return StreamingResponse(sensors.document(wanted, registry.templates.values()), media_type=YAML)
-        ids, limit = sensors.snapshot.ids, page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
-        start = bisect_right(ids, decode_name_cursor(wanted.chosen, wanted.cursor) or "")
-        chosen, at = list[str](), start
-        while at < min(len(ids), start + MOST_LOOKED_AT) and len(chosen) < limit:
-            if sensors.passes(ids[at], wanted):
-                chosen.append(ids[at])
-            at += 1
-        more = encode_cursor(wanted.chosen, ids[at - 1]) if at < len(ids) else None
+        passes = partial(sensors.passes, filters=wanted)
+        chosen, more = page_of_names(sensors.snapshot.ids, wanted, wanted.chosen, passes, MOST_LOOKED_AT)
         return SensorPage(items=[sensors.body(each) for each in chosen], next_cursor=more)
 
-    @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
+    @router.get("/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
     async def show_sensor(sensor_id: SensorId, response: Response) -> SensorBody:
         """Return one sensor, and its ETag, which a change needs."""
         sensors = registered()
@@ -216,8 +224,6 @@ def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
         body = sensors.body(sensor_id)
         response.headers["ETag"] = entity_tag(body.version)
         return body
-
-    return router
 
 
 def _is_described(particulars: Particulars, filters: SensorFilters) -> bool:

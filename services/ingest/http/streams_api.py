@@ -3,22 +3,21 @@
 from typing import Annotated, Any, Literal
 
 import yaml
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field
 
-from services.common.access.who import Author
-from services.common.http.preconditions import IfMatch, entity_tag
+from coincide import Stream
+from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
-from services.ingest.http.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
+from services.common.resources.changes import Changes
+from services.common.resources.routes import Described, add_changing
+from services.ingest.http.request_limits import JsonBody
 from services.ingest.http.sensors_api import YAML
 from services.ingest.registry.snapshot import Registry
-from services.ingest.registry.stream_changes import StreamChanges, merged, removed, replaced
 from services.ingest.settings import IngestSettings
 
 StreamName = Annotated[str, Path(max_length=100)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such stream"}}
-IN_USE: dict[int | str, dict[str, Any]] = {409: {"description": "A query reads it, a sensor reports it, or too many"}}
-_OF_STREAMS: dict[int | str, dict[str, Any]] = {422: {"description": "The stream is not usable"}}
 
 
 class StreamBody(BaseModel):
@@ -40,53 +39,21 @@ class StreamList(BaseModel):
     items: list[StreamBody]
 
 
-def streams_router(changes: StreamChanges, settings: IngestSettings) -> APIRouter:
+def streams_router(registry: Registry, changes: Changes[Stream], settings: IngestSettings) -> APIRouter:
     """Return the routes that show and change streams."""
-    router, registry = APIRouter(prefix="/v1/streams", tags=["streams"]), changes.registry
+    router = APIRouter(prefix="/v1/streams", tags=["streams"])
     _add_reading(router, registry)
-    document = Annotated[Any, Depends(JsonBody(settings))]
-
-    def shown(name: str, response: Response, status: int = 200) -> StreamBody:
-        body = _shown(registry, name)
-        response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
-        return body
-
-    @router.put(
-        "/{name}",
-        summary="Declare a stream, or declare it otherwise",
-        responses={201: {"model": StreamBody, "description": "Created"}, **IN_USE, **PROBLEMS, **_OF_STREAMS},
-        openapi_extra=json_body(JSON),
+    described = Described(
+        parameter="name",
+        longest=100,
+        body=StreamBody,
+        show=lambda name: _shown(registry, name),
+        effect="detections posted from then on are judged by it",
+        form="The body is as in config/streams.yaml.",
+        removal="Remove a stream that no query reads and no sensor reports; what fusion keeps of it is dropped.",
+        conflict="A query reads it, a sensor reports it, or too many",
     )
-    async def put_stream(
-        name: StreamName, content: document, seen: IfMatch, who: Author, response: Response
-    ) -> StreamBody:
-        """Answer once Kafka has acknowledged it; detections posted from then on are judged by it."""
-        created = await changes.make(name, replaced(name, content), seen, who)
-        return shown(name, response, 201 if created else 200)
-
-    @router.patch(
-        "/{name}",
-        summary="Change parts of a stream",
-        responses={**MISSING, **PROBLEMS, **_OF_STREAMS},
-        openapi_extra=json_body(PATCH),
-    )
-    async def patch_stream(
-        name: StreamName, content: document, seen: IfMatch, who: Author, response: Response
-    ) -> StreamBody:
-        """Apply a JSON merge patch (RFC 7396)."""
-        await changes.make(name, merged(name, content), seen, who)
-        return shown(name, response)
-
-    @router.delete(
-        "/{name}",
-        status_code=204,
-        summary="Remove a stream",
-        responses={**MISSING, **IN_USE, **PROBLEMS, **_OF_STREAMS},
-    )
-    async def delete_stream(name: StreamName, seen: IfMatch, who: Author) -> None:
-        """Remove a stream that no query reads and no sensor reports; what fusion keeps of it is dropped."""
-        await changes.make(name, removed, seen, who)
-
+    add_changing(router, changes.of, changes.make, JsonBody(settings), described)
     return router
 
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 from kafka.consumer.fetcher import ConsumerRecord
@@ -16,6 +16,7 @@ from msgspec import Meta, Raw
 
 from coincide import Histogram
 from coincide.errors import HistogramError
+from services.common.resources.resource import Change, action
 from services.ingest.registry.sensors import UNKNOWN_CHANGE, LastChange, Sensor, TemplateName, histogram_in
 
 TEMPLATES = "templates"
@@ -107,6 +108,19 @@ def _take(by_name: dict[str, NamedTemplate], records: Iterable[ConsumerRecord]) 
             log.warning("skipped a record", extra={"topic": record.topic, "offset": record.offset, "fault": str(error)})
 
 
+T = TypeVar("T", Sensor, NamedTemplate)
+
+
+def record_of(name: str, registered: T | None, change: Change) -> tuple[bytes, bytes | None]:
+    """Return the key and the value of the record by which a change makes something what it is."""
+    return name.encode(), None if registered is None else replace(registered, change=LastChange(*change)).to_record()
+
+
+def version_of(_name: str, registered: Sensor | NamedTemplate | None) -> int:
+    """Return the version of something registered; 0 if it is not."""
+    return 0 if registered is None else registered.change.version
+
+
 def renewed(sensor: Sensor, templates: Mapping[str, NamedTemplate]) -> Sensor:
     """Return the sensor with those templates that it names, as they are now."""
     present = {stream: templates[name].histogram for stream, name in sensor.names.items() if name in templates}
@@ -115,6 +129,5 @@ def renewed(sensor: Sensor, templates: Mapping[str, NamedTemplate]) -> Sensor:
 
 def audited_template(name: str, before: NamedTemplate | None, after: NamedTemplate | None) -> tuple[str, str, Any, Any]:
     """Return what the audit trail tells of a change: the action, its subject, and the template before and after it."""
-    action = "created" if before is None else "removed" if after is None else "changed"
     was, now = (None if each is None else each.histogram.to_json() for each in (before, after))
-    return f"template.{action}", name, was, now
+    return f"template.{action(before, after)}", name, was, now

@@ -1,8 +1,8 @@
-"""Changing one sensor: checked, given a version, written to coincide.sensors, and answered once ingest stamps by it."""
+"""Sensors as what people change: what a document declares, one at a time, many at once, and those of a template."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -14,16 +14,15 @@ from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
-from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.common.instants import Clock
-from services.ingest.kafka.publisher import KafkaPublisher
-from services.ingest.registry.named_templates import renewed
+from services.common.resources.changes import Changes, Publisher, try_again
+from services.common.resources.resource import Resource
+from services.ingest.registry.named_templates import record_of, renewed, version_of
 from services.ingest.registry.sensors import (
     FORMS_IN_WORDS,
     NAME_CHARACTERS,
-    LastChange,
     Name,
     Particulars,
     Sensor,
@@ -34,16 +33,12 @@ from services.ingest.registry.sensors import (
 )
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.registry.snapshot import Registry
-from services.ingest.registry.versioned_records import VersionedRecords, try_again
 from services.ingest.verdicts import Refused
 
 MOST_STREAMS = 64
 MOST_AT_ONCE = 1_000  # sensors of one request, or that follow their template together
 
 Status = Literal["created", "replaced", "unchanged", "refused", "unacknowledged"]
-
-Edit = Callable[[Sensor | None], Sensor | None]
-"""From what a sensor is to what it shall be; None: it is not, or shall not be."""
 
 
 class _Identified(Struct):
@@ -84,44 +79,17 @@ class SensorChanges:
     """
 
     registry: Registry
-    publisher: KafkaPublisher
+    publisher: Publisher
     audit: AuditTrail
     clock_us: Clock
-    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self._records = VersionedRecords(self.publisher, SENSORS)
-
-    async def make(
-        self, sensor_id: str, edit: Edit, precondition: Precondition, who: Caller, because: str | None = None
-    ) -> tuple[Sensor | None, bool]:
-        """Return the sensor after the change, None if it is removed, and whether it was created.
-
-        The record names `because` as its reason, else the key of `who`.
-
-        An edit that changes nothing makes no new version. Detections stamped after this has returned have the new
-        template; those before keep the old one, and every record names the one it used.
-
-        Raises `Problem`: 404, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in time, and
-        then the change may still take effect.
-        """
-        async with self.one_at_a_time:
-            self._refuse_if_unread()
-            present = self.registry.snapshot.sensor(sensor_id)
-            wanted = await run_in_threadpool(edit, present)  # to find a template looks at every sensor
-            precondition.check(None if present is None else present.change.version, "sensor")
-            if wanted == present:
-                return present, False
-            version = self._next_version(sensor_id, present)
-            changed = wanted and replace(wanted, change=LastChange(version, self.clock_us(), because or who.key))
-            await self._write(sensor_id, changed)
-            await asyncio.to_thread(self.audit.note, who, *audited_change(sensor_id, present, changed))
-            return changed, present is None
+        self.one = Changes(sensor_resource(self.registry), self.publisher, self.audit, self.clock_us)
 
     async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[SensorVerdict]:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
-        async with self.one_at_a_time:
-            self._refuse_if_unread()
+        async with self.one.one_at_a_time:
+            self.one.refuse_if_unread()
             templates = self.registry.templates
             present = [replace(each, sensor=renewed(each.sensor, templates)) for each in many]
             return await self._make_all(present, overwrite=overwrite, who=who, changed_by=who.key)
@@ -132,7 +100,7 @@ class SensorChanges:
         A `Problem`, 503, says that Kafka did not acknowledge all: the rest follows when it is called again.
         """
         while True:
-            async with self.one_at_a_time:
+            async with self.one.one_at_a_time:
                 behind = await run_in_threadpool(self._behind, template)
                 because = f"template {template}"[:NAME_CHARACTERS]
                 outcomes = await self._make_all(behind, overwrite=True, who=who, changed_by=because)
@@ -147,10 +115,6 @@ class SensorChanges:
         ids = sorted(self.registry.uses({template})[template].behind) if template in templates else []
         sensors = filter(None, map(snapshot.sensor, ids[:MOST_AT_ONCE]))
         return [WantedSensor(nth, renewed(sensor, templates)) for nth, sensor in enumerate(sensors)]
-
-    def _refuse_if_unread(self) -> None:
-        if not self.registry.can_change:
-            raise try_again("the sensor registry has not been read yet")
 
     async def _make_all(
         self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller, changed_by: str | None
@@ -173,54 +137,41 @@ class SensorChanges:
             if sensor == present:
                 return SensorVerdict(wanted, "unchanged", present.change.version)
             return SensorVerdict(wanted, "refused", present.change.version, differs)
-        version = self._next_version(sensor.id, present)
-        changed = replace(sensor, change=LastChange(version, self.clock_us(), changed_by))
+        change = self.one.change(sensor.id, present, changed_by)
         try:
-            await self._write(sensor.id, changed)
+            await self.one.write(sensor.id, sensor, change)
         except Problem as problem:
             return SensorVerdict(wanted, "unacknowledged", None, problem.detail)
-        return SensorVerdict(wanted, "created" if present is None else "replaced", version)
+        return SensorVerdict(wanted, "created" if present is None else "replaced", change.version)
 
     def _note_many(self, who: Caller, made: Iterable[SensorVerdict], before: Mapping[str, Sensor | None]) -> None:
         for each in made:
             sensor = each.wanted.sensor
             self.audit.note(who, *audited_change(sensor.id, before[sensor.id], sensor))
 
-    def _next_version(self, sensor_id: str, present: Sensor | None) -> int:
-        return self._records.next_version(sensor_id, 0 if present is None else present.change.version)
 
-    async def _write(self, sensor_id: str, sensor: Sensor | None) -> None:
-        def is_shown() -> bool:
-            shown = self.registry.snapshot.sensor(sensor_id)
-            if shown is None or sensor is None:
-                return shown is sensor
-            return shown == sensor and shown.change.version >= sensor.change.version
+def sensor_resource(registry: Registry) -> Resource[Sensor]:
+    """Return what sensors are: detections are stamped by a change once it was made; those before are not."""
 
-        value = None if sensor is None else sensor.to_record()
-        await self._records.write(sensor_id.encode(), value, is_shown)
+    def present(sensor_id: str) -> Sensor | None:
+        return registry.snapshot.sensor(sensor_id)
 
+    def read(sensor_id: str, document: object, present: Sensor | None) -> Sensor:
+        known = {} if present is None else {template.id: template for template in present.streams.values()}
+        return sensor_in(sensor_id, document, registry, known)
 
-def removal(present: Sensor | None) -> None:
-    """Remove the sensor; an `Edit`."""
-    if present is None:
-        raise Problem(404, "there is no such sensor")
-
-
-def replacement(sensor_id: str, document: object, registry: Registry) -> Edit:
-    """Return the edit that makes a sensor what a document says; a `Problem`, 422, says what is wrong with it."""
-    return lambda _: sensor_in(sensor_id, document, registry)
-
-
-def patched(sensor_id: str, patch: object, registry: Registry) -> Edit:
-    """Return the edit that applies a merge patch to a sensor's document."""
-
-    def edit(present: Sensor | None) -> Sensor:
-        if present is None:
-            raise Problem(404, f"no sensor {sensor_id!r} is registered")
-        known = {template.id: template for template in present.streams.values()}
-        return sensor_in(sensor_id, merge_patch(present.document, patch), registry, known)
-
-    return edit
+    return Resource(
+        noun="sensor",
+        topic=SENSORS,
+        is_read=lambda: registry.can_change,
+        present=present,
+        version=version_of,
+        read=read,
+        document=lambda sensor: sensor.document,
+        refuse=lambda *_: None,
+        record=record_of,
+        audited=audited_change,
+    )
 
 
 def sensor_in(

@@ -13,6 +13,7 @@ from msgspec import Meta, Raw, Struct
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
 from coincide.wire.fields import Microseconds
+from services.common.resources.resource import action
 from services.ingest.verdicts import Reason, Refused
 
 VERSION = 1
@@ -142,8 +143,8 @@ class Sensor:
 
 def audited_change(sensor_id: str, before: Sensor | None, after: Sensor | None) -> tuple[str, str, Any, Any]:
     """Return what the audit trail tells of a change: the action, its subject, and the sensor before and after it."""
-    action = "created" if before is None else "removed" if after is None else "replaced"
-    return f"sensor.{action}", sensor_id, _told(before, after), _told(after, before)
+    done = action(before, after, "replaced")
+    return f"sensor.{done}", sensor_id, _told(before, after), _told(after, before)
 
 
 def _told(sensor: Sensor | None, other: Sensor | None) -> dict[str, Any] | None:

@@ -12,12 +12,8 @@ from pydantic import BaseModel, Field
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import (
-    PAGE_ITEMS,
-    PAGE_ITEMS_MAX,
     PageParameters,
-    decode_name_cursor,
-    encode_cursor,
-    page_limit,
+    page_of_names,
 )
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
@@ -104,7 +100,7 @@ class Proposals:
             if state == "accepted":
                 because = f"proposal {proposal.id}"
                 edit = partial(self._with_template, proposal)
-                await self._changes.make(proposal.sensor, edit, ANY_VERSION, who, because)
+                await self._changes.one.make(proposal.sensor, edit, ANY_VERSION, who, because)
             if not await self._changes.publisher.publish_record(PROPOSALS, decided.key, decided.to_record()):
                 raise Problem(503, "Kafka did not acknowledge the decision: try again", {"Retry-After": "1"})
             before, after = msgspec.to_builtins(proposal), msgspec.to_builtins(decided)
@@ -137,11 +133,9 @@ def proposals_router(proposals: Proposals) -> APIRouter:
     @router.get("", summary="List learnt templates")
     async def list_proposals(wanted: Annotated[ProposalFilters, Query()]) -> ProposalPage:
         """Return learnt templates that wait for a decision, or were decided, by sensor and stream."""
-        limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
-        behind = decode_name_cursor(wanted.chosen, wanted.cursor) or ""
-        rest = [each for each in await proposals.all() if each.key.decode() > behind and wanted.admits(each)]
-        more = encode_cursor(wanted.chosen, rest[limit - 1].key.decode()) if len(rest) > limit else None
-        return ProposalPage(items=[_body(each) for each in rest[:limit]], next_cursor=more)
+        admitted = {each.key.decode(): each for each in await proposals.all() if wanted.admits(each)}
+        page, more = page_of_names(sorted(admitted), wanted, wanted.chosen)
+        return ProposalPage(items=[_body(admitted[key]) for key in page], next_cursor=more)
 
     @router.post("/{proposal_id}/accept", summary="Accept a learnt template", responses=DECIDED)
     async def accept(proposal_id: Id, who: Author) -> ProposalBody:

@@ -1,35 +1,28 @@
 """GET, PUT, PATCH and DELETE /v1/templates: what sensors share under a name, changed while the system runs."""
 
-from bisect import bisect_right
 from collections.abc import Collection
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field
 
-from services.common.access.who import Author
 from services.common.http.pages import (
-    PAGE_ITEMS,
-    PAGE_ITEMS_MAX,
     PageParameters,
-    decode_name_cursor,
-    encode_cursor,
-    page_limit,
+    page_of_names,
 )
-from services.common.http.preconditions import IfMatch, entity_tag
+from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
-from services.ingest.http.sensor_changes_api import JSON, PATCH, PROBLEMS, JsonBody, json_body
+from services.common.resources.routes import Described, add_changing
+from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from services.ingest.templates.template_changes import TemplateChanges, merged, removed, replaced
+from services.ingest.templates.template_changes import TemplateChanges
 
 CHOSEN = ("templates",)  # what a cursor holds for
 TemplateName = Annotated[str, Path(max_length=NAME_CHARACTERS)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
-IN_USE: dict[int | str, dict[str, Any]] = {409: {"description": "A sensor names it, or there are too many"}}
-_OF_TEMPLATES: dict[int | str, dict[str, Any]] = {422: {"description": "The template is not usable"}}
 
 
 class TemplateBody(BaseModel):
@@ -62,49 +55,17 @@ def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIR
     """Return the routes that show and change templates."""
     router, registry = APIRouter(prefix="/v1/templates", tags=["templates"]), changes.sensors.registry
     _add_reading(router, registry)
-    form = Annotated[Any, Depends(JsonBody(settings))]
-
-    def shown(name: str, response: Response, status: int = 200) -> NamedTemplateBody:
-        [body] = _shown(registry, [name])
-        response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
-        return body
-
-    @router.put(
-        "/{name}",
-        summary="Give a template a name, or change it",
-        responses={201: {"model": NamedTemplateBody, "description": "Created"}, **IN_USE, **PROBLEMS, **_OF_TEMPLATES},
-        openapi_extra=json_body(JSON),
+    described = Described(
+        parameter="name",
+        longest=NAME_CHARACTERS,
+        body=NamedTemplateBody,
+        show=lambda name: _shown(registry, [name])[0],
+        effect="every sensor that names it has it",
+        form="The body is a form as in config/sensors.yaml; a patch changes its `edges_s` and `mass`.",
+        removal="Remove a template that no sensor names.",
+        conflict="A sensor names it, or there are too many",
     )
-    async def put_template(
-        name: TemplateName, content: form, seen: IfMatch, who: Author, response: Response
-    ) -> NamedTemplateBody:
-        """Answer once every sensor that names it has it; the body is a form as in config/sensors.yaml."""
-        created = await changes.make(name, replaced(name, content), seen, who)
-        return shown(name, response, 201 if created else 200)
-
-    @router.patch(
-        "/{name}",
-        summary="Change parts of a template",
-        responses={**MISSING, **PROBLEMS, **_OF_TEMPLATES},
-        openapi_extra=json_body(PATCH),
-    )
-    async def patch_template(
-        name: TemplateName, content: form, seen: IfMatch, who: Author, response: Response
-    ) -> NamedTemplateBody:
-        """Apply a JSON merge patch (RFC 7396) to its `edges_s` and `mass`."""
-        await changes.make(name, merged(name, content), seen, who)
-        return shown(name, response)
-
-    @router.delete(
-        "/{name}",
-        status_code=204,
-        summary="Remove a template",
-        responses={**MISSING, **IN_USE, **PROBLEMS, **_OF_TEMPLATES},
-    )
-    async def delete_template(name: TemplateName, seen: IfMatch, who: Author) -> None:
-        """Remove a template that no sensor names."""
-        await changes.make(name, removed, seen, who)
-
+    add_changing(router, changes.one.of, changes.make, JsonBody(settings), described)
     return router
 
 
@@ -112,10 +73,7 @@ def _add_reading(router: APIRouter, registry: Registry) -> None:
     @router.get("", summary="List templates that have a name")
     def list_templates(wanted: Annotated[PageParameters, Query()]) -> TemplatePage:
         """Return them by name."""
-        names, limit = sorted(registry.templates), page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
-        start = bisect_right(names, decode_name_cursor(CHOSEN, wanted.cursor) or "")
-        page = names[start : start + limit]
-        more = encode_cursor(CHOSEN, page[-1]) if start + limit < len(names) else None
+        page, more = page_of_names(sorted(registry.templates), wanted, CHOSEN)
         return TemplatePage(items=_shown(registry, page), next_cursor=more)
 
     @router.get("/{name}", summary="Show one template", responses=MISSING)

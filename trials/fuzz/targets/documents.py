@@ -22,8 +22,8 @@ from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import json_in
 from services.ingest.http.sensor_bulk import _read
-from services.ingest.registry.stream_changes import replaced as replaced_stream
-from services.ingest.templates.template_changes import replaced as replaced_template
+from services.ingest.registry.stream_changes import stream_resource
+from services.ingest.templates.template_changes import template_resource
 from spark_jobs.replaying.request import LearningRequest, RunError, RunRequest, request_in
 from spark_jobs.runs.run_server import read_learning, read_request
 from tests.coincide.fusion.saving.saved_states import QUERIES
@@ -104,18 +104,18 @@ def _cursor(body: bytes) -> None:
     best_liked(cursor, {"text/csv": "csv", "application/json": "json"})
 
 
-def _template(body: bytes) -> None:
-    form = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-    made: Histogram | None = _refused(lambda: histogram_of_form(form), HistogramError)
-    _refused(lambda: replaced_template("clock", form)(None))
-    if made is not None and Histogram.from_json(json.loads(json.dumps(made.to_json()))).id != made.id:
-        raise BrokenLaw("another template is read than was written")
-
-
 class _Changes:
     """What the reading of many sensors asks of those who change them."""
 
     registry = registry_of()
+
+
+def _template(body: bytes) -> None:
+    form = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+    made: Histogram | None = _refused(lambda: histogram_of_form(form), HistogramError)
+    _refused(lambda: template_resource(_Changes.registry).read("clock", form, None))
+    if made is not None and Histogram.from_json(json.loads(json.dumps(made.to_json()))).id != made.id:
+        raise BrokenLaw("another template is read than was written")
 
 
 def _sensors(body: bytes) -> None:
@@ -125,7 +125,7 @@ def _sensors(body: bytes) -> None:
         each.sensor.to_record()
     for each in read[1] if read else ():
         each.model_dump_json()
-    _refused(lambda: replaced_stream("seismic", document)(None))
+    _refused(lambda: stream_resource(_Changes.registry).read("seismic", document, None))
     json.dumps(merge_patch({"a": {"b": 1}}, document))
 
 

@@ -1,0 +1,92 @@
+"""Changes: judged, given a version, written, waited for, and told to the audit trail; one at a time."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import Caller
+from services.common.http.preconditions import Precondition
+from services.common.http.problem import Problem
+from services.common.instants import Clock
+from services.common.resources.resource import Change, Edit, Resource
+
+SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
+MOST_REMEMBERED = 10_000
+
+T = TypeVar("T")
+
+
+class Publisher(Protocol):
+    """What writes a record and waits for it a bounded time."""
+
+    async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
+        """Return whether Kafka acknowledged it."""
+
+
+@dataclass
+class Changes(Generic[T]):
+    """The one way in which a process changes what `of` declares.
+
+    Another process may change the same thing in the same moment: the later record stands, as its version says. No
+    version is given twice: those are remembered, too, of changes that Kafka did not acknowledge and of what is removed.
+    """
+
+    of: Resource[T]
+    publisher: Publisher
+    audit: AuditTrail
+    clock_us: Clock
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _given: dict[str, int] = field(default_factory=dict)
+
+    async def make(
+        self, name: str, edit: Edit[T], precondition: Precondition, who: Caller, because: str | None = None
+    ) -> bool:
+        """Change a thing; return whether it was created. An edit that changes nothing makes no new version.
+
+        The process goes by the change when this returns. The record names `because` as its reason, else the key of
+        `who`. Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge
+        in time, and then the change may still take effect.
+        """
+        async with self.one_at_a_time:
+            self.refuse_if_unread()
+            present = self.of.present(name)
+            wanted = await run_in_threadpool(edit, present)  # it may look at every sensor
+            precondition.check(None if present is None else self.of.version(name, present), self.of.noun)
+            if wanted == present:
+                return False
+            await run_in_threadpool(self.of.refuse, name, present, wanted)
+            await self.write(name, wanted, self.change(name, present, because or who.key))
+            await asyncio.to_thread(self.audit.note, who, *self.of.audited(name, present, wanted))
+            return present is None
+
+    def refuse_if_unread(self) -> None:
+        """Raise a `Problem`, 503, as long as not all was read that a change is judged by."""
+        if not self.of.is_read():
+            raise try_again(f"what a {self.of.noun} is judged by has not been read yet")
+
+    def change(self, name: str, present: T | None, by: str | None) -> Change:
+        """Return the next change of a thing."""
+        version = max(self.of.version(name, present), self._given.pop(name, 0)) + 1
+        self._given[name] = version
+        if len(self._given) > MOST_REMEMBERED:
+            del self._given[next(iter(self._given))]
+        return Change(version, self.clock_us(), by)
+
+    async def write(self, name: str, wanted: T | None, change: Change) -> None:
+        """Write a record and return once the process goes by it; a `Problem`, 503, if it does not."""
+        if not await self.publisher.publish_record(self.of.topic, *self.of.record(name, wanted, change)):
+            raise try_again("Kafka did not acknowledge the change; it may still take effect")
+        for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
+            shown = self.of.present(name)
+            if shown == wanted and (shown is None or self.of.version(name, shown) >= change.version):
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise try_again("the change was written, but not read back yet")
+
+
+def try_again(detail: str) -> Problem:
+    """Return the Problem, 503, of what may go well in a moment."""
+    return Problem(503, detail, {"Retry-After": "1"})
