@@ -22,8 +22,8 @@ from services.alerting.records.alert import Alert
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
+from services.common.http.query_contract import query_schema
 from services.common.kafka import create_producer
-from services.common.query_contract import query_schema
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import load_topics

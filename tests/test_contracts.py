@@ -22,11 +22,11 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate, drift_of
 from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.wire.query_record import QueryRecord, put_record
 from coincide.wire.sensor_health import health_in
 from coincide.wire.stream_records import StreamRecord
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
-from services.alerting.records.records import QueryChange, encode_query_change
 from services.common.access.access_keys import KEYS
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
@@ -137,11 +137,9 @@ def records() -> dict[str, list[bytes]]:
     )
     late = post(detection("geophone", NOON_US, id="late"))
     queries = [Query.from_json(query) for query in HAND_WRITTEN]
-    changes = [QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries]
-    changes.append(QueryChange(1, "gone", 2, NOON_US, removed=True))
-    inputs = [
-        InputRecord("queries", 0, i, each.id.encode(), encode_query_change(each)) for i, each in enumerate(changes)
-    ]
+    changes = [put_record(query.id, 1, NOON_US, query.to_json()) for query in queries]
+    changes.append(QueryRecord(id="gone", version=2, changed_at_us=NOON_US, removed=True))
+    inputs = [InputRecord("queries", 0, i, each.key, each.to_record()) for i, each in enumerate(changes)]
     detections = [*(frame.value for frame in (*sent.frames, *late.frames)), heartbeat(NOON_US)]
     values = [*detections, b"{no json", b'{"v":1}']
     inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
@@ -150,7 +148,7 @@ def records() -> dict[str, list[bytes]]:
     letters = [json.dumps(letter).encode() for _, letter in sent.dead_letters]
     return {
         "detections": detections,
-        "queries": [encode_query_change(each) for each in changes],
+        "queries": [each.to_record() for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
         "templates": [template.to_record() for template in TEMPLATES],
         "matches": [each.value for each in output.matches],
@@ -482,7 +480,7 @@ def test_a_retraction_is_one_and_alerting_reads_it(more: dict[str, Any]) -> None
 
 def answered(query: AnyQuery, posts: list[KeepingPublisher]) -> list[dict[str, Any]]:
     """Return the episodes that the job writes for a query and posts; every status record validates, too."""
-    change = encode_query_change(QueryChange(1, query.id, 1, NOON_US, query=query.to_json()))
+    change = put_record(query.id, 1, NOON_US, query.to_json()).to_record()
     core, written = FusionCore(STREAMS, Limits(), 0), []
     core.push([InputRecord("queries", 0, 0, query.id.encode(), change)])
     for offset, sent in enumerate(posts):

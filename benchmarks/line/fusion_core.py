@@ -85,7 +85,7 @@ def pushing(size: Size, gap_s: float | None = None) -> tuple[int, Work]:
     """Return how many detections there are, and work that pushes them; the answer is the matches a detection."""
     core_type, limits, record = core_types()
     query = QUERY if gap_s is None else {**QUERY, "coalesce": {"gap_s": gap_s}}
-    document = msgspec.json.encode({"v": 1, "id": "pairs", "version": 1, "query": query})
+    document = msgspec.json.encode({"v": 1, "id": "pairs", "version": 1, "changed_at_us": 0, "query": query})
     detections = int(RATE_HZ * size.seconds / FRAME_ROWS) * FRAME_ROWS
 
     def work(watch: Stopwatch) -> float:

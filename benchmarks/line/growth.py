@@ -47,7 +47,7 @@ class Load(NamedTuple):
         """Return one of the queries, each with another window."""
         edge = {"between": ["s", "a"], "window_s": self.window_s * (1 + number / 1_000), "threshold": 0.5}
         query = {"id": f"q{number}", "from": {"s": "seismic", "a": "acoustic"}, "within": [edge]}
-        document = {"v": 1, "id": query["id"], "version": 1, "query": query}
+        document = {"v": 1, "id": query["id"], "version": 1, "changed_at_us": 0, "query": query}
         return InputRecord("queries", 0, number, f"q{number}".encode(), msgspec.json.encode(document))
 
     def template(self, number: int) -> Histogram:

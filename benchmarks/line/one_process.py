@@ -139,7 +139,7 @@ class Fusion:
         self._processor = FusionProcessor(cores, f"one-process-{uuid.uuid4()}", [0], OUTPUT_TOPICS)
         TwsTester(self._processor).handle.setGroupingKey(0)
         self._offset = 0
-        change = {"v": 1, "id": "pairs", "version": 1, "query": {"id": "pairs", **QUERY}}
+        change = {"v": 1, "id": "pairs", "version": 1, "changed_at_us": 0, "query": {"id": "pairs", **QUERY}}
         self._push("queries", [(b"pairs", msgspec.json.encode(change))])
 
     def batch(self, frames: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[str, bytes, bytes]]:

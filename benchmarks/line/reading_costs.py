@@ -77,8 +77,8 @@ def pushing(size: Size, query: dict[str, Any] | None) -> tuple[int, Work]:
     def work(watch: Stopwatch) -> tuple[int, int]:
         core, told = core_type(STREAMS, limits(), shard=0), list[bytes]()
         if query is not None:
-            document = msgspec.json.encode({"v": 1, "id": "hot", "version": 1, "query": {"id": "hot", **query}})
-            core.push([record("queries", 0, 0, b"hot", document)])
+            change = {"v": 1, "id": "hot", "version": 1, "changed_at_us": 0, "query": {"id": "hot", **query}}
+            core.push([record("queries", 0, 0, b"hot", msgspec.json.encode(change))])
         for batch in frames(size, record):
             with watch:
                 told += [episode.value for episode in core.push(batch).episodes]

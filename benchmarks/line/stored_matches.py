@@ -48,7 +48,7 @@ def match_records() -> list[tuple[bytes, bytes]]:
     """Return key and value of every match of a run of the core."""
     core_type, limits, record = fusion_core.core_types()
     core, found = core_type(fusion_core.STREAMS, limits(), shard=0), list[tuple[bytes, bytes]]()
-    change = {"v": 1, "id": "pairs", "version": 1, "query": fusion_core.QUERY}
+    change = {"v": 1, "id": "pairs", "version": 1, "changed_at_us": 0, "query": fusion_core.QUERY}
     core.push([record("queries", 0, 0, b"pairs", msgspec.json.encode(change))])
     for batch in fusion_core.batches(CORE, record):
         found += core.push(batch).matches

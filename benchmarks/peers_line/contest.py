@@ -113,7 +113,7 @@ def offered(producer: KafkaProducer, contestant: Contestant, job: Job, seconds: 
 
 def ask(producer: KafkaProducer, job: Job) -> None:
     """Put our query there."""
-    document = {"v": 1, "id": "pairs", "version": 1, "query": {"id": "pairs", **QUERY}}
+    document = {"v": 1, "id": "pairs", "version": 1, "changed_at_us": 0, "query": {"id": "pairs", **QUERY}}
     producer.send(job.prefix + "queries", msgspec.json.encode(document), b"pairs").get(30)
 
 

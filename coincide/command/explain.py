@@ -18,11 +18,11 @@ import pyarrow as pa
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.answer_files import advance_of, opened_sink, shown_stages
 from coincide.command.arguments.explain_arguments import ExplainRequest
+from coincide.command.arguments.named_templates import load_templates, parse_template
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import CommandError, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.own_uncertainty import MOST_SPREADS
 from coincide.command.input.played_roles import keyed_sources_of
 from coincide.command.input.repeats import Repeats

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.join_arguments import InputFile, JoinRequest
+from coincide.command.arguments.named_templates import NamedTemplates, load_templates, parse_template
 from coincide.command.chance_note import note_chance
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
@@ -22,7 +23,6 @@ from coincide.command.input.chosen_templates import (
 from coincide.command.input.file_events import FileEvents, read_events, without_faulty
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.input.named_templates import NamedTemplates, load_templates, parse_template
 from coincide.command.input.own_uncertainty import is_rounded
 from coincide.command.input.played_roles import stream_otherwise
 from coincide.command.input.repeats import Repeats

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_place, opened_sink, shown_stages
 from coincide.command.arguments.learn_arguments import LearnRequest
+from coincide.command.arguments.named_templates import load_templates, parse_template
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.file_events import FileEvents, read_events
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
 from coincide.command.input.repeats import Repeats, of_streams
 from coincide.constraints.window import Window

@@ -15,9 +15,9 @@ from nicegui import context, core, ui
 from starlette.staticfiles import StaticFiles
 
 from services.common.access.origins import Origins
+from services.common.http.query_contract import query_schema
 from services.common.http.shares import NoPlaceError
 from services.common.operations import install_operations
-from services.common.query_contract import query_schema
 from services.console.access.entry import Entry, entry_router, sign_in_path
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSession, PersonSessions

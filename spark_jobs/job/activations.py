@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Raw, Struct, msgpack
-from msgspec.json import Decoder, encode
+from msgspec.json import encode
 
-from coincide.fusion.control.control import QueryRecord
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.query_record import decode_query
 from coincide.wire.stream_records import StreamRecordError, is_stream_key, stream_record
 
 _LENGTH_BYTES = 4
@@ -29,7 +29,6 @@ class ActivationRecord(Struct, kw_only=True):
     change: Raw  # the record of the queries topic
 
 
-_change_decoder = Decoder(QueryRecord)
 _offsets_decoder = msgpack.Decoder(dict[int, int])
 
 
@@ -78,7 +77,7 @@ def is_change(record: InputRecord) -> bool:
     try:
         if is_stream_key(record.key):
             return bool(stream_record(record.key, record.value or b""))
-        _change_decoder.decode(record.value or b"")
+        decode_query(record.value or b"")
     except (*UNREADABLE, StreamRecordError):
         return False
     return True

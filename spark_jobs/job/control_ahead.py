@@ -11,10 +11,9 @@ from contextlib import suppress
 from typing import Any
 
 from kafka.errors import KafkaError
-from msgspec import json
 
-from coincide.fusion.control.control import QueryRecord
 from coincide.wire.fields import UNREADABLE
+from coincide.wire.query_record import QueryRecord, decode_query
 from spark_jobs.job.status_follower import KafkaReader
 from spark_jobs.settings import FusionSettings
 
@@ -22,8 +21,6 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_S = 1.0  # most batches are over by then, and cost nothing
 READ_S = 2.0
-
-_decoder = json.Decoder(QueryRecord)
 
 
 class ControlAhead:
@@ -79,7 +76,7 @@ class ControlAhead:
         for record in records:
             self._next[record.partition] = record.offset + 1
             try:
-                change = _decoder.decode(record.value or b"")
+                change = decode_query(record.value or b"")
             except UNREADABLE:
                 continue
             if change.id not in self._newest or self._newest[change.id].version < change.version:

@@ -35,7 +35,7 @@ class QueryChangeAt:
 
 def in_force_from(query: AnyQuery, offsets: Offsets) -> QueryChangeAt:
     """Return the change that lets a query be in force from these offsets on, as its first version."""
-    content = {"v": 1, "id": query.id, "version": 1, "query": query.to_json()}
+    content = {"v": 1, "id": query.id, "version": 1, "changed_at_us": 0, "query": query.to_json()}
     return QueryChangeAt(InputRecord("queries", 0, 0, query.id.encode(), json.encode(content)), offsets)
 
 

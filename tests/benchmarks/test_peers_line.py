@@ -88,7 +88,7 @@ def test_our_core_finds_exactly_the_pairs_of_a_point_window() -> None:
     load = detections(4_000, rate=6_400.0)
     streams = {name: Stream(name, max_delay_s=10.0, longest_template_s=1.0) for name in STREAMS}
     core = FusionCore(streams, Limits(), shard=0)
-    document = {"v": 1, "id": "pairs", "version": 1, "query": {"id": "pairs", **QUERY}}
+    document = {"v": 1, "id": "pairs", "version": 1, "changed_at_us": 0, "query": {"id": "pairs", **QUERY}}
     core.push([InputRecord("queries", 0, 0, b"pairs", json.dumps(document).encode())])
     records = [record for chunk in chunks(load, 100) for record in frames(chunk, 99)]
     inputs = [InputRecord("detections", 0, nth, of.area.encode(), of.value) for nth, of in enumerate(records)]

@@ -42,11 +42,11 @@ def reasons(line: Line, subject: str) -> list[Any]:
 
 
 def test_a_query_is_changed_paused_and_removed_by_copied_commands(open_page: OpenPage, line: Line) -> None:
-    path = "/v1/queries/copied"
+    path = "/v1/queries/copied-query"
     within = {"between": ["a", "b"], "window_s": 1, "threshold": 0.5}
     query = {"from": {"a": "noise", "b": "noise"}, "within": [within]}
     line.call("PUT", "alerting", path, json=query).raise_for_status()
-    page = open_page("/queries?query=copied", permissions=["clipboard-read", "clipboard-write"])
+    page = open_page("/queries?query=copied-query", permissions=["clipboard-read", "clipboard-write"])
     page.get_by_label("with probability at least").fill("0.37")
     page.get_by_label("The query", exact=True).get_by_label("Why (for the audit trail)").fill(WHY)
     run_copied(page, "Save")
@@ -62,7 +62,7 @@ def test_a_query_is_changed_paused_and_removed_by_copied_commands(open_page: Ope
     page.get_by_role("button", name="Remove", exact=True).click()
     run_copied(page, "Remove it for good")
     assert line.call("GET", "alerting", path).status_code == 404
-    assert [why for _, why in reasons(line, "copied")[1:]] == [WHY] * 3
+    assert [why for _, why in reasons(line, "copied-query")[1:]] == [WHY] * 3
 
 
 def test_a_sensor_is_changed_and_removed_by_copied_commands(open_page: OpenPage, line: Line) -> None:

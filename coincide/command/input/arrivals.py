@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.command.arguments.named_templates import load_templates, parse_template
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import BadRows, RowFaults, note, report_bad_rows, shown
 from coincide.command.input.chosen_templates import Assignment, assign_templates
@@ -19,7 +20,6 @@ from coincide.command.input.chunks import Advance
 from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEvents, no_events, without_faulty
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
-from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.played_roles import PlayingEvents, attributes_of, keyed_sources_of, stream_otherwise
 from coincide.command.input.repeats import Repeats, of_streams
 from coincide.queries import Query

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.command.arguments.named_templates import NamedTemplates
 from coincide.command.faults import CommandError, RowFaults, shown
 from coincide.command.input.file_events import FileEvents
-from coincide.command.input.named_templates import NamedTemplates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, spread_templates
 from coincide.templates.histogram import Histogram
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Raw, Struct, json
+from msgspec import Struct
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.errors import QueryError
@@ -18,7 +18,8 @@ from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_a
 from coincide.queries.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
 from coincide.wire.dead_letter import DeadLetter, as_record
-from coincide.wire.fields import UNREADABLE, Microseconds, Name
+from coincide.wire.fields import UNREADABLE
+from coincide.wire.query_record import QueryRecord, decode_query
 from coincide.wire.status_record import QueryWork, Suspension
 
 REMEMBERED_REMOVALS = 10_000
@@ -109,18 +110,6 @@ def in_force(query: AnyQuery, *fields: Any) -> ActiveQuery | ActiveReadings | Ac
     return ActiveReadings(query, *fields) if isinstance(query, ReadingsQuery) else ActiveQuery(query, *fields)
 
 
-class QueryRecord(Struct, kw_only=True):
-    """One record of the queries topic: a new version of a query, or its removal."""
-
-    v: Literal[1]
-    id: Name
-    version: Annotated[int, Meta(ge=1, le=2**53)]
-    changed_at_us: Microseconds | None = None
-    paused: bool = False
-    removed: bool = False
-    query: Raw = Raw()
-
-
 class ControlError(ValueError):
     """A control record that cannot be applied; the version in force stays."""
 
@@ -196,7 +185,7 @@ class Control:
         if known is None and len(self.in_force()) >= self.limits.max_queries:
             raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")
         self.removed.pop(change.id, None)
-        active = in_force(query, change.version, change.paused, next_seq)
+        active = in_force(query, change.version, bool(change.paused), next_seq)
         if known is not None:
             active.matches, active.episodes, active.work = known.matches, known.episodes, known.work
             if keeps_activation(known.query, query) and not known.suspensions:  # else the burst would break them again
@@ -220,7 +209,7 @@ def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
         raise ControlError("unusable_query", f"the record has {len(value)} bytes: at most {limits.max_frame_bytes}")
     try:
         value.decode()
-        change = _decoder.decode(value)
+        change = decode_query(value)
     except UNREADABLE as error:
         raise ControlError("unusable_query", f"no query record: {error}") from None
     if record.key is not None and record.key != change.id.encode():
@@ -229,16 +218,10 @@ def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
 
 
 def _query(change: QueryRecord) -> AnyQuery:
-    if not bytes(change.query):
-        raise ControlError("unusable_query", "query is missing, and removed is not true")
     try:
-        fields: Any = json.decode(change.query)
-        query = query_from_json(fields)
+        query = query_from_json(change.document)
     except (QueryError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ControlError("unusable_query", str(error)) from None
     if query.id != change.id:
         raise ControlError("unusable_query", f"query.id is {query.id!r}: it must be {change.id!r}")
     return query
-
-
-_decoder = json.Decoder(QueryRecord)

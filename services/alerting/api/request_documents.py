@@ -12,8 +12,8 @@ from coincide.queries import query_from_json
 from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
 from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
+from services.common.http.query_contract import QUERY_DOCUMENT
 from services.common.http.strict_requests import json_in
-from services.common.query_contract import QUERY_DOCUMENT
 
 LARGEST_BODY_BYTES = 64 * 1024
 JSON_TYPES = ("", "application/json", "application/merge-patch+json")

@@ -14,7 +14,7 @@ from coincide.wire.json_schema import schemas_of
 from coincide.wire.match_record import MatchRecord
 from services.alerting.records.alert import Alert, Change
 from services.common.http.problem_document import MEDIA_TYPE
-from services.common.query_contract import query_components
+from services.common.http.query_contract import query_components
 
 COMPONENTS = "#/components/schemas/"
 Cursor = Annotated[str | None, Meta(description="Ask with it as `cursor` for the next page; null on the last.")]

@@ -10,11 +10,12 @@ from kafka import TopicPartition
 from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
+from coincide.wire.query_record import QueryRecord, put_record
 from coincide.wire.stream_records import is_stream_key
 from services.alerting.kafka.kafka_session import KafkaSession, Position, store_positions
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
-from services.alerting.records.records import TOPICS, QueryChange, encode_query_change
+from services.alerting.records.records import TOPICS
 from services.alerting.store.query_rows import greatest_version, replace_queries
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY
@@ -36,7 +37,7 @@ def rebuild_queries(
     partition = TopicPartition(names.full(TOPICS.queries), 0)
     end = session.ends([partition])[partition]
     session.read_from({partition: None})
-    changes: list[QueryChange] = []
+    changes: list[QueryRecord] = []
     had_records = False
     while session.position(partition) < end and not stopping.is_set():
         records = session.poll(POLL_S)
@@ -73,8 +74,8 @@ class Seed:
             with self._engine.connect() as connection:
                 version = greatest_version(connection, query.id) + 1
             now_us = system_clock_us()
-            change = QueryChange(1, query.id, version, now_us, query=query.to_json())
-            self._publisher.publish(TOPICS.queries, change.id.encode(), encode_query_change(change))
+            change = put_record(query.id, version, now_us, query.to_json())
+            self._publisher.publish(TOPICS.queries, change.key, change.to_record())
             after = {"version": version, "paused": False} | query.to_json()
             self._audit.note(_SEEDING, "query.created", query.id, None, after)
             del self._left[0]

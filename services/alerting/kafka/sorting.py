@@ -9,6 +9,7 @@ from operator import attrgetter
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide.wire.fields import or_none
+from coincide.wire.query_record import QueryRecord
 from coincide.wire.rebuild_record import KEY_PREFIX, decode_rebuild
 from coincide.wire.stream_records import is_stream_key
 from services.alerting.alerts.controls import check_control
@@ -16,13 +17,12 @@ from services.alerting.metrics import Metrics
 from services.alerting.records.records import (
     TOPICS,
     MalformedRecordError,
-    QueryChange,
     decode_status,
     one_line,
-    query_change_decoder,
     read_dead_letter,
     read_episode,
     read_match,
+    read_query_record,
 )
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
@@ -41,7 +41,7 @@ class Batch:
     matches: list[ReceivedMatch] = field(default_factory=list)
     episodes: list[ReceivedEpisode] = field(default_factory=list)
     dead_letters: list[ReceivedDeadLetter] = field(default_factory=list)
-    changes: list[QueryChange] = field(default_factory=list)
+    changes: list[QueryRecord] = field(default_factory=list)
     statuses: dict[str, str | None] = field(default_factory=dict)
     controls: dict[str, str | None] = field(default_factory=dict)
     deliveries: list[DeliveryRecord] = field(default_factory=list)
@@ -88,7 +88,7 @@ def _add_change(batch: Batch, record: ConsumerRecord) -> None:
         return  # compaction's own marker; the removal itself came before it
     if is_stream_key(record.key):
         return  # `DeclaredStreams` takes it
-    change = query_change_decoder.decode(record.value)
+    change = read_query_record(record.value)
     if record.key not in (None, change.id.encode()):
         raise MalformedRecordError(f"the key is {record.key!r}, the id {change.id!r}")  # compaction goes by the key
     batch.changes.append(change)

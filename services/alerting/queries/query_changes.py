@@ -1,16 +1,17 @@
 """Changing queries: checked, published to Kafka, and answered once the local projection holds the change."""
 
 import asyncio
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.query_record import QueryRecord, put_record
 from services.alerting.kafka.projection import Progress
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import Edit, Target, changes_nothing
-from services.alerting.records.records import TOPICS, QueryChange, encode_query_change
+from services.alerting.records.records import TOPICS
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.audit import AuditTrail
@@ -68,10 +69,9 @@ class QueryChanges:
             await run_in_threadpool(self.audit.note, who, *_audited(current, made))
             return made, current is None
 
-    async def _publish(self, record: QueryChange) -> QueryVersion:
+    async def _publish(self, record: QueryRecord) -> QueryVersion:
         try:
-            value = encode_query_change(record)
-            offset = await run_in_threadpool(self.publisher.publish, TOPICS.queries, record.id.encode(), value)
+            offset = await run_in_threadpool(self.publisher.publish, TOPICS.queries, record.key, record.to_record())
             await self.progress.wait_until_held(TOPICS.queries, offset, self.timeout_s)
         except (KafkaAwayError, TimeoutError) as error:
             self.metrics.query_changes.labels("unacknowledged").inc()
@@ -80,9 +80,9 @@ class QueryChanges:
             self.metrics.query_changes.labels("overtaken").inc()
             raise Problem(412, "the query was changed at the same time through another process; read it again")
         self.metrics.query_changes.labels("acknowledged").inc()
-        return QueryVersion(**{each.name: getattr(record, each.name) for each in fields(QueryVersion)})
+        return QueryVersion.of(record)
 
-    def _was_overtaken(self, record: QueryChange) -> bool:
+    def _was_overtaken(self, record: QueryRecord) -> bool:
         """Whether another change has the version of this one, and was first."""
         with self.engine.connect() as connection:
             versions = query_rows.read_versions(connection, record.id)
@@ -95,11 +95,11 @@ class QueryChanges:
             return current, query_rows.greatest_version(connection, id_), count, read_report(connection, id_)
 
 
-def _record(id_: str, version: int, target: Target) -> QueryChange:
+def _record(id_: str, version: int, target: Target) -> QueryRecord:
     now_us = system_clock_us()
     if target.query is None:
-        return QueryChange(1, id_, version, now_us, removed=True)
-    return QueryChange(1, id_, version, now_us, paused=target.paused, query=target.query.to_json())
+        return QueryRecord(id=id_, version=version, changed_at_us=now_us, removed=True)
+    return put_record(id_, version, now_us, target.query.to_json(), paused=target.paused)
 
 
 def _audited(before: QueryVersion | None, after: QueryVersion) -> tuple[str, str, Any, Any]:

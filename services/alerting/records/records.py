@@ -5,13 +5,14 @@ add to it before alerting knows.
 """
 
 from dataclasses import astuple, dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.match_record import MatchRecord
+from coincide.wire.query_record import QueryRecord, decode_query
 from coincide.wire.rebuild_record import KEY_PREFIX
 from coincide.wire.status_record import StatusRecord
 from services.common.nesting import MOST_LEVELS, is_too_deep
@@ -28,32 +29,13 @@ class MalformedRecordError(ValueError):
     """A record that breaks the contract of its topic."""
 
 
-class QueryChange(msgspec.Struct):
-    """A record of coincide.queries: a query as it is from `version` on, or its removal."""
-
-    v: Literal[1]
-    id: Name
-    version: Version
-    changed_at_us: Microseconds
-    paused: bool = False
-    removed: bool = False
-    query: dict[str, object] | None = None
-
-    def __post_init__(self) -> None:
-        if self.removed == (self.query is not None):
-            raise ValueError("either removed is true or query is given")
-        if is_too_deep(self.query):
-            raise ValueError(f"query is nested more than {MOST_LEVELS} levels deep")
-
-
-def encode_query_change(change: QueryChange) -> bytes:
-    """Return `change` as the queries topic has it."""
-    fields = msgspec.structs.asdict(change)
-    if change.removed:
-        del fields["paused"], fields["query"]
-    else:
-        del fields["removed"]
-    return msgspec.json.encode(fields)
+def read_query_record(value: bytes) -> QueryRecord:
+    """Return the version of a query in `value`, or its removal; a `ValueError` says what breaks the contract."""
+    record = decode_query(value)
+    _refuse_nul(value, record.id)
+    if is_too_deep(record.document):
+        raise MalformedRecordError(f"query is nested more than {MOST_LEVELS} levels deep")
+    return record
 
 
 def is_of_rebuild(key: bytes | None) -> bool:
@@ -61,7 +43,6 @@ def is_of_rebuild(key: bytes | None) -> bool:
     return (key or b"").startswith(KEY_PREFIX.encode())
 
 
-query_change_decoder = msgspec.json.Decoder(QueryChange)
 decode_status = msgspec.json.Decoder(StatusRecord).decode
 
 

@@ -11,10 +11,10 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, delete, func, select
 
 from coincide.queries.explaining import SeenRates
+from coincide.wire.query_record import QueryRecord
 from coincide.wire.rebuild_record import KEY_PREFIX, RebuildRecord, decode_rebuild
 from coincide.wire.status_record import DetectionLimits, StatusRecord
 from services.alerting.records.records import (
-    QueryChange,
     decode_status,
 )
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
@@ -34,14 +34,20 @@ class QueryVersion:
     changed_at_us: int
     query: dict[str, Any] | None
 
+    @classmethod
+    def of(cls, record: QueryRecord) -> "QueryVersion":
+        """Return what a record says."""
+        flags = bool(record.paused), bool(record.removed)
+        return cls(record.id, record.version, *flags, record.changed_at_us, record.document)
 
-def replace_queries(connection: Connection, changes: Collection[QueryChange]) -> None:
+
+def replace_queries(connection: Connection, changes: Collection[QueryRecord]) -> None:
     """Replace the whole state by what `changes` come to; forget queries that the topic does not have."""
     connection.execute(delete(queries))
     apply_changes(connection, changes)
 
 
-def apply_changes(connection: Connection, changes: Collection[QueryChange]) -> None:
+def apply_changes(connection: Connection, changes: Collection[QueryRecord]) -> None:
     """Add `changes` to the history; each that is newer than its query's state becomes the state.
 
     A record with a version that is not newer came out of order from a send that was given up: the topic's
@@ -120,10 +126,10 @@ def applied_version(shards: Sequence[StatusRecord], id_: str) -> int | None:
     return min((version for version in applied if version is not None), default=None) if None not in applied else None
 
 
-def _row(change: QueryChange) -> dict[str, object]:
-    names = ("id", "version", "paused", "removed", "changed_at_us")
-    body = None if change.query is None else msgspec.json.encode(change.query).decode()
-    return {**{name: getattr(change, name) for name in names}, "body": body}
+def _row(change: QueryRecord) -> dict[str, object]:
+    flags = {"paused": bool(change.paused), "removed": bool(change.removed)}
+    body = None if change.document is None else msgspec.json.encode(change.document).decode()
+    return {"id": change.id, "version": change.version, "changed_at_us": change.changed_at_us, **flags, "body": body}
 
 
 def _version(row: Row[Any]) -> QueryVersion:

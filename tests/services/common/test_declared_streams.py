@@ -35,7 +35,8 @@ def query(id_: str, *streams: str) -> Any:
         "from": dict(zip("ab", streams, strict=True)),
         "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.5}],
     }
-    return written(id_.encode(), json.dumps({"v": 1, "id": id_, "version": 1, "query": document}).encode())
+    change = {"v": 1, "id": id_, "version": 1, "changed_at_us": 0, "query": document}
+    return written(id_.encode(), json.dumps(change).encode())
 
 
 def delays(streams: DeclaredStreams) -> dict[str, float]:

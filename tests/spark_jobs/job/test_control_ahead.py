@@ -27,7 +27,8 @@ class Topic:
         self.is_away = False
 
     def add(self, name: str, version: int, **fields: Any) -> None:
-        value = json.dumps({"v": 1, "id": name, "version": version, **fields}).encode()
+        said = fields if "removed" in fields else {"query": {}, **fields}
+        value = json.dumps({"v": 1, "id": name, "version": version, "changed_at_us": 0, **said}).encode()
         self.records.append(Record(0, len(self.records), value))
 
     def ahead(self) -> ControlAhead:

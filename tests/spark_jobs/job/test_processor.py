@@ -233,7 +233,7 @@ def test_another_worker_goes_on_from_the_state(
 
 
 def change(offset: int, id_: str = "near") -> pd.DataFrame:
-    value = b'{"v":1,"id":"%s","version":%d,"removed":true}' % (id_.encode(), offset + 1)
+    value = b'{"v":1,"id":"%s","version":%d,"changed_at_us":0,"removed":true}' % (id_.encode(), offset + 1)
     rows = [("queries", 0, offset, id_.encode(), value)]
     return pd.DataFrame(rows, columns=["role", "partition", "offset", "key", "value"])
 

@@ -20,7 +20,7 @@ from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord
-from tests.coincide.fusion.inputs import Row, control, frame, put
+from tests.coincide.fusion.inputs import Row, frame, put, removal
 
 STREAMS = {name: Stream(name, max_delay_s=3_600, longest_template_s=8) for name in ("p", "s")}
 TEMPLATES = (Histogram.uniform(-1, 1), Histogram.uniform(-3, 0), Histogram.normal(sigma_s=0.7, buckets=4))
@@ -218,7 +218,7 @@ def test_a_removed_query_answers_no_more() -> None:
     frames = frames_of(some_rows(4))
     changes = [
         QueryChangeAt(put(0, PAIR), {}),
-        QueryChangeAt(control(1, {"v": 1, "id": "pair", "version": 2, "removed": True}), {0: 8, 1: 8}),
+        QueryChangeAt(removal(1, "pair"), {0: 8, 1: 8}),
     ]
     topic: Any = FakeTopic(frames, 5)
     outputs = replayed(FusionCore(STREAMS, Limits(), 0), topic, changes, {0: 0, 1: 0}, {0: 99, 1: 99}, lambda: None)

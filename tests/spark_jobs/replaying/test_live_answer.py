@@ -113,6 +113,7 @@ def test_what_fusion_has_refused_hides_no_version_before_it(fields: dict[str, An
 
 
 def test_a_query_none_of_whose_versions_can_be_read_says_why() -> None:
-    refused = TopicRecord(0, 1, b"pair", b'{"v": 1, "id": "pair", "version": 2, "query": {"id": "pair"}}')
+    change = b'{"v": 1, "id": "pair", "version": 2, "changed_at_us": 0, "query": {"id": "pair"}}'
+    refused = TopicRecord(0, 1, b"pair", change)
     with pytest.raises(RunError, match="the query cannot be read: from is missing"):
         history(Topic(refused), Topic())

@@ -210,7 +210,7 @@ def test_a_removed_query_is_gone_and_an_older_version_does_not_bring_it_back() -
 
 
 def change_to(query: dict[str, object]) -> bytes:
-    return json.dumps({"v": 1, "id": "near", "version": 2, "query": query}).encode()
+    return json.dumps({"v": 1, "id": "near", "version": 2, "changed_at_us": 0, "query": query}).encode()
 
 
 @pytest.mark.parametrize(

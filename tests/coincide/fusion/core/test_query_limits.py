@@ -14,12 +14,11 @@ from coincide.fusion.core import area_rates
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.core.host import Host
 from coincide.fusion.readings import window_records
-from coincide.fusion.records.kafka_records import InputRecord
 from coincide.joins.search.search import Search
 from deploy.local.machine import ROOT
 from spark_jobs.settings import FusionSettings
 from tests.coincide.fusion import outputs
-from tests.coincide.fusion.inputs import STREAMS, Row, edge, frame, put, query_json, started
+from tests.coincide.fusion.inputs import STREAMS, Row, edge, frame, put, query_json, removal, started
 from tests.coincide.fusion.outputs import SavedCore, matches, pairs, status
 from tests.reference.call_counts import CallCounts
 
@@ -263,10 +262,7 @@ def test_a_suspended_query_can_be_removed_and_holds_no_detections() -> None:
     core.push([frame(0, [*at("p1"), *at("s1", stream="s")])])
     output = core.push([frame(1, at("tick", at_s=1100.0))])
     assert status(output)["buffered"] == {"p": 1, "s": 0}
-    removed = InputRecord(
-        "queries", 0, 2, b"near", json.dumps({"v": 1, "id": "near", "version": 2, "removed": True}).encode()
-    )
-    assert status(core.push([removed]))["queries"] == {}
+    assert status(core.push([removal(2)]))["queries"] == {}
 
 
 def test_what_a_newer_version_to_come_stops_gives_no_answers_before_it_and_others_do() -> None:

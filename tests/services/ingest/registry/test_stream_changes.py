@@ -106,11 +106,11 @@ def test_a_stream_in_use_is_not_removed(line: Line) -> None:
         "from": {"a": "smell", "b": "smell"},
         "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.5}],
     }
-    line.follow(b"q", json.dumps({"v": 1, "id": "q", "version": 1, "query": query}).encode())
+    line.follow(b"q", json.dumps({"v": 1, "id": "q", "version": 1, "changed_at_us": 0, "query": query}).encode())
     refused = line.change("DELETE", "smell", if_match="*")
     assert (refused.status_code, "query 'q' reads the stream" in refused.json()["detail"]) == (409, True)
     assert line.client.get("/v1/streams/smell").json()["queries"] == ["q"]
-    line.follow(b"q", json.dumps({"v": 1, "id": "q", "version": 2, "removed": True}).encode())
+    line.follow(b"q", json.dumps({"v": 1, "id": "q", "version": 2, "changed_at_us": 0, "removed": True}).encode())
     assert line.change("DELETE", "smell", if_match="*").status_code == 204
 
 
