@@ -300,15 +300,22 @@ def _kind(summary: Mapping[str, Any]) -> str:
     return "history" if asks_query(summary["request"]) else "learning"
 
 
+def _parameter(query: str, name: str, usual: str) -> str:
+    said = [value for each, value in parse_qsl(query) if each == name]
+    if len(said) > 1:
+        raise RunError(f"{name}: stands {len(said)} times in the query string: it may stand there once")
+    return said[0] if said else usual
+
+
 def _leaves(query: str) -> bool:
-    leaves = dict(parse_qsl(query)).get("leave", "false")
+    leaves = _parameter(query, "leave", "false")
     if leaves not in ("true", "false"):
         raise RunError(f"leave is {leaves[:80]!r}: true or false")
     return leaves == "true"
 
 
 def _other(query: str) -> str:
-    other = dict(parse_qsl(query)).get("with", "live")
+    other = _parameter(query, "with", "live")
     if other != "live" and not RUN.fullmatch(f"/v1/history-runs/{other}"):
         raise RunError(f"with is {other[:80]!r}: live, or the id of a run")
     return other

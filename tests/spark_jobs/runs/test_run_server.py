@@ -349,6 +349,8 @@ def test_a_run_goes_with_the_last_who_leaves_it(client: httpx2.Client) -> None:
     client.post("/v1/history-runs", json=ASKED)
     refused = client.delete(path, params={"leave": "perhaps"})
     assert (refused.status_code, refused.json()["detail"]) == (422, "leave is 'perhaps': true or false")
+    twice = client.delete(f"{path}?leave=false&leave=true")
+    assert (twice.status_code, twice.json()["detail"][:21]) == (422, "leave: stands 2 times")
     assert client.delete(path).status_code == 204
 
 
