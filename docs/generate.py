@@ -246,8 +246,10 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         "`/openapi.json` ([ingest](../contracts/ingest.openapi.json), [alerting](../contracts/alerting.openapi.json)). "
         "`/docs` shows it as a page on which you can try each request.",
         "Every error is a problem document (RFC 9457, `application/problem+json`). Its `detail` is one sentence: "
-        "which field is wrong, what it was and what is allowed. Times in `from` and `to` are RFC 3339 or whole "
-        "microseconds since 1970. A list answers with `items`, and with `next_cursor` while there is more.",
+        "which field is wrong, what it was and what is allowed. Of a body `field`, `value` and `allowed` say it apart, "
+        "as far as each is known. A member of a body, or a parameter that is no list, may stand there once. "
+        "Times in `from` and `to` are RFC 3339 or whole microseconds since 1970. A list answers with `items`, and with "
+        "`next_cursor` while there is more.",
         "## Ingest, port 8010",
         _routes_table(ingest),
         *_parameter_sections(ingest),
