@@ -80,7 +80,7 @@ logs: setup ## Follow the logs of every process
 
 .PHONY: key
 key: $(FOR_RUNNING) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=host:port, TOPIC_PREFIX=; an admin's by itself)
-	@"$(RUN)" -m services.common.access --kafka "$(or $(KAFKA),127.0.0.1:9092)" \
+	@"$(RUN)" -m services.common.access $(if $(KAFKA),--kafka "$(KAFKA)") \
 	  $(if $(TOPIC_PREFIX),--prefix "$(TOPIC_PREFIX)") create \
 	  $(foreach scope,$(or $(SCOPE),admin),--scope $(scope)) $(if $(NAME),--name "$(NAME)")
 

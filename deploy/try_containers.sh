@@ -69,7 +69,7 @@ fi
 "${compose[@]}" build
 "${compose[@]}" up --detach || fail "not everything could be started"
 all_ready
-key=$("${compose[@]}" run --rm --no-deps --no-TTY topics python -m services.common.access --kafka kafka:19092 create --scope admin)
+key=$("${compose[@]}" run --rm --no-deps --no-TTY topics python -m services.common.access create --scope admin)
 bang_is_matched "at the first start"
 
 "${compose[@]}" kill fusion # as a crash: compose does not start again what it was told to kill

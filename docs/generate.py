@@ -23,7 +23,8 @@ from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
 from services.common.http.query_contract import query_schema
-from services.common.kafka import create_producer
+from services.common.kafka.clients import create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import load_topics
@@ -134,10 +135,21 @@ def _settings_page() -> str:
         "Each component reads a YAML file (`--config`), then the environment: `COINCIDE_<COMPONENT>_<FIELD>` replaces "
         "a field. An unknown field is refused. Settings are read once, at start.",
     ]
+    lines += [
+        "## Kafka: `config/kafka.yaml`",
+        "The connection to Kafka is declared once for all components and commands. `COINCIDE_KAFKA_<FIELD>` replaces a "
+        "field, and so does the setting `kafka` of one component, for it alone. "
+        "[Connect to Kafka](../how-to/connect-to-kafka.md) has examples.",
+        _settings_table(KafkaConnection),
+    ]
     for component, model in settings_models().items():
-        lines += [f"## {component}: `config/{component}.yaml`", "| field | default | meaning |\n|---|---|---|"]
-        lines[-1] += "".join(f"\n{_setting_row(name, field)}" for name, field in model.model_fields.items())
+        lines += [f"## {component}: `config/{component}.yaml`", _settings_table(model)]
     return "\n\n".join(lines) + "\n"
+
+
+def _settings_table(model: type[BaseModel]) -> str:
+    rows = "".join(f"\n{_setting_row(name, field)}" for name, field in model.model_fields.items())
+    return f"| field | default | meaning |\n|---|---|---|{rows}"
 
 
 def _setting_row(name: str, field: Any) -> str:
@@ -154,6 +166,8 @@ def _bound(rule: object) -> str:
 
 
 def _plain(default: object) -> str:
+    if isinstance(default, BaseModel):
+        return json.dumps(default.model_dump(exclude_defaults=True))
     return json.dumps(str(default) if isinstance(default, Path) else default)
 
 
@@ -331,7 +345,11 @@ def _ingest_app() -> Any:
     metrics = IngestMetrics(CollectorRegistry())
     settings, registry = IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml"))
     never_started = KafkaPublisher(
-        lambda: create_producer("127.0.0.1:9092"), metrics, timeout_s=1, most_bytes=0, names=DEFAULT_NAMES
+        lambda: create_producer(KafkaConnection(servers="127.0.0.1:9092")),
+        metrics,
+        timeout_s=1,
+        most_bytes=0,
+        names=DEFAULT_NAMES,
     )
     access = ComponentAccess("ingest", settings, CollectorRegistry())
     return create_ingest(settings, registry, never_started, metrics, audit=access.audit)

@@ -51,7 +51,9 @@ def run_archive(settings: ArchiveSettings, archive: Archive, stopping: threading
     registry = CollectorRegistry()
     batches, metrics = BatchMetrics(registry, "archive"), ArchiveMetrics(registry)
     liveliness = Liveliness(max(settings.stale_after_s, 3 * settings.interval_s))
-    run = SparkRun("archive", settings, archive.checkpoint, registry, batches, liveliness, stopping)
+    run = SparkRun(
+        "archive", settings, archive.checkpoint, registry, batches, liveliness, stopping, topics=("detections",)
+    )
     run.until_stopped(lambda spark: archive_query(spark, settings, archive, metrics).start())
 
 

@@ -27,6 +27,7 @@ from coincide.learning import Calibration, Learning, SensorStream
 from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from services.common.instants import system_clock_us
+from services.common.kafka.faults import refusal_of
 from services.common.settings import SettingsError, load_settings
 from services.common.template_proposals import proposal_of
 from spark_jobs.calibrating import sources
@@ -97,7 +98,7 @@ def _plain(task: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Tabl
 def _run(spark: SparkSession, given: argparse.Namespace, settings: FusionSettings) -> Calibrated:
     if given.topic:
         topic = settings.topic("detections")
-        detections = sources.of_topic(spark, settings.kafka_bootstrap, topic)
+        detections = sources.of_topic(spark, settings.kafka, topic)
     else:
         detections = sources.of_files(spark, given.files, given.stream, given.area)
     templates, models = sources.present_sensors(given.present) if given.present else (None, None)
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in _given_out(found, given, settings):
             print(line)  # noqa: T201 - for the person who started it
     except (SettingsError, SessionError, OSError, KafkaError) as error:
-        print(f"calibrate: {error}", file=sys.stderr)  # noqa: T201
+        print(f"calibrate: {refusal_of(error) or error}", file=sys.stderr)  # noqa: T201
         return REFUSED if isinstance(error, SettingsError) else 1
     return 0
 

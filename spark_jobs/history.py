@@ -20,6 +20,7 @@ from prometheus_client.process_collector import ProcessCollector
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
+from services.common.kafka.faults import refusal_of
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from services.common.stop_signals import set_by_signals
 from spark_jobs.archiving.folders import Archive
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands = {"run": _run, "compare": _compare, "serve": _serve}
         return commands[given.command](given, settings)
     except (SettingsError, RunError, KafkaError) as error:
-        print(f"history: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
+        print(f"history: {refusal_of(error) or error}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return 1
 
 

@@ -22,7 +22,7 @@ from benchmarks.line.whole_line import AREAS, DETECTIONS_PER_MATCH, HALF_TEMPLAT
 from coincide import Histogram
 from deploy.local.machine import wait_until
 from deploy.local.system import System
-from services.common.kafka import create_producer
+from services.common.kafka.clients import create_producer
 
 RATE_HZ = 10_000  # at which the history was recorded
 PARTITIONS = 8
@@ -88,7 +88,7 @@ def rebuilt(history: History) -> list[object]:
 
 def fill(system: System, history: History) -> None:
     """Write the history to the topic; each area has its partition."""
-    producer = create_producer(system.layout.bootstrap, linger_ms=50, batch_size=1 << 20)
+    producer = create_producer(system.layout.kafka, linger_ms=50, batch_size=1 << 20)
     begun_us = time.time_ns() // 1_000 - round(1e6 * history.detections / RATE_HZ)
     for key, value in history.frames(begun_us):
         producer.send("coincide.detections", key=key, value=value, partition=crc32(key) % PARTITIONS)

@@ -32,7 +32,8 @@ from deploy.local.machine import ROOT, free_ports, wait_until
 from services.alerting.records.alert import Alert, Step, alert_id
 from services.alerting.store.alert_rows import ChangedAlert, store_alerts
 from services.alerting.store.dialect import migrate, open_engine
-from services.common.kafka import create_admin, create_producer
+from services.common.kafka.clients import create_admin, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topics import create_topics, load_topics
 
 PER_MINUTE = 1_000
@@ -75,7 +76,7 @@ def running_broker(folder: Path) -> Iterator[str]:
     broker = Broker(folder, *free_ports(2))
     broker.start()
     try:
-        admin = create_admin(broker.bootstrap)
+        admin = create_admin(broker.connection)
         create_topics(admin, load_topics(ROOT / "config/topics.yaml"))
         admin.close()
         yield broker.bootstrap
@@ -89,7 +90,7 @@ def running_alerting(folder: Path, bootstrap: str, receivers: dict[str, Any]) ->
     [port] = free_ports(1)
     settings = {
         "port": port,
-        "kafka_bootstrap": bootstrap,
+        "kafka": {"servers": bootstrap},
         "receivers_path": str(folder / "receivers.yaml"),
         "database_url": f"sqlite:///{folder / 'alerting.sqlite3'}",
         "log_level": "WARNING",
@@ -126,7 +127,7 @@ def read_live(client: httpx2.Client, came_s: Times, sent_s: Times) -> None:
 
 def write_matches(bootstrap: str, query_version: int, seconds: float) -> int:
     """Write matches at the rate; return how many."""
-    producer, count = create_producer(bootstrap), round(PER_MINUTE / 60 * seconds)
+    producer, count = create_producer(KafkaConnection(servers=bootstrap)), round(PER_MINUTE / 60 * seconds)
     begun_s = time.time()
     for number in range(count):
         time.sleep(max(0.0, begun_s + number * 60 / PER_MINUTE - time.time()))

@@ -21,7 +21,7 @@ from benchmarks.line.whole_line import QUERY, running
 from coincide import Histogram
 from deploy.local.machine import wait_until
 from deploy.local.system import System
-from services.common.kafka import create_producer
+from services.common.kafka.clients import create_producer
 from services.common.topic_names import DEFAULT_NAMES
 
 TEMPLATE = Histogram.uniform(-0.0001, 0.0001)
@@ -59,7 +59,7 @@ def measured(system: System, size: Size, pairs: int) -> Arrivals:
     """Return how long the matches of so many pairs took."""
     for nth in range(1, size.queries):
         system.alerting.put(f"/v1/queries/pairs-{nth}", json=QUERY).raise_for_status()
-    producer = create_producer(system.layout.bootstrap)
+    producer = create_producer(system.layout.kafka)
     for area in range(size.areas):
         send(producer, area, "seismic")
     producer.flush(60)

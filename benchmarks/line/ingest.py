@@ -32,7 +32,8 @@ from benchmarks.line.gateways import as_fast_as_answered, is_ready
 from coincide import Histogram
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports, wait_until
-from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.kafka.clients import create_admin, create_consumer, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import create_topics, load_topics
 from services.ingest.registry.seed import seed
@@ -76,12 +77,13 @@ def ingest_alone(folder: Path, sensors: Mapping[str, Sensor]) -> Iterator[Ingest
     kafka_port, port = free_ports(2)
     broker = Broker(folder / "kafka", kafka_port)
     broker.start()
-    settings = {"KAFKA_BOOTSTRAP": broker.bootstrap, "PORT": str(port), "HEARTBEAT_S": "null"}  # it counts records
+    settings = {"PORT": str(port), "HEARTBEAT_S": "null"}  # it counts records
     environ = {**os.environ, **{f"COINCIDE_INGEST_{name}": value for name, value in settings.items()}}
-    admin = create_admin(broker.bootstrap)
+    environ["COINCIDE_KAFKA_SERVERS"] = broker.bootstrap
+    admin = create_admin(broker.connection)
     create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
     admin.close()
-    seed(broker.bootstrap, sensors, prune=False, dry_run=False)
+    seed(broker.connection, sensors, prune=False, dry_run=False)
     started_s = time.monotonic()
     with (folder / "ingest.log").open("wb") as log:
         command = [sys.executable, "-m", "services.ingest"]
@@ -110,7 +112,11 @@ def body(number: int, detections: int) -> bytes:
 
 def frames_per_s(bootstrap: str, frames: list[bytes], seconds: float) -> float:
     """Send `frames` round and round with the settings that ingest uses; return how many a second Kafka took."""
-    producer, slots, failures = create_producer(bootstrap), threading.Semaphore(CONNECTIONS), list[BaseException]()
+    producer, slots, failures = (
+        create_producer(KafkaConnection(servers=bootstrap)),
+        threading.Semaphore(CONNECTIONS),
+        list[BaseException](),
+    )
     producer.partitions_for(DETECTIONS)
     started_s, sent = time.perf_counter(), 0
     while time.perf_counter() - started_s < seconds:
@@ -128,7 +134,7 @@ def frames_per_s(bootstrap: str, frames: list[bytes], seconds: float) -> float:
 
 def newest(bootstrap: str, count: int) -> tuple[int, list[bytes]]:
     """Return how many frames there are on the topic of detections, and the newest `count` of them."""
-    consumer, frames = create_consumer(bootstrap), list[bytes]()
+    consumer, frames = create_consumer(KafkaConnection(servers=bootstrap)), list[bytes]()
     partitions = [TopicPartition(DETECTIONS, each) for each in consumer.partitions_for_topic(DETECTIONS)]
     consumer.assign(partitions)
     ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)

@@ -32,7 +32,8 @@ from benchmarks.line.whole_line import AREAS, area_name, body_now, running
 from deploy.local.java import find_java
 from deploy.local.machine import ROOT, free_ports, wait_until
 from deploy.local.system import System
-from services.common.kafka import create_admin, create_producer
+from services.common.kafka.clients import create_admin, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topics import create_topics, load_topics
 
 DETECTIONS_PER_POST = 20
@@ -109,7 +110,7 @@ class Frames:
 
     def __init__(self, bootstrap: str) -> None:
         self.posts = 0
-        self._producer = create_producer(bootstrap)
+        self._producer = create_producer(KafkaConnection(servers=bootstrap))
 
     def offer(self, rate: float, seconds: float) -> None:
         """Produce for so long; return when Kafka has all of it."""
@@ -125,7 +126,7 @@ class Frames:
 @contextmanager
 def transport(system: System) -> Iterator[str]:
     """Run the transport alone beside the system, on topics and a checkpoint of its own; yield its URL."""
-    admin = create_admin(system.layout.bootstrap)
+    admin = create_admin(system.layout.kafka)
     topics = load_topics(ROOT / "config" / "topics.yaml")
     create_topics(admin, {name.replace("coincide.", PREFIX): topic for name, topic in topics.items()})
     admin.close()

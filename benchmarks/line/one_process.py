@@ -34,6 +34,7 @@ from services.alerting.records.records import TOPICS
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.audit import AuditTrail
+from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import DEFAULT_NAMES
 from services.ingest.app import create_app
@@ -103,7 +104,9 @@ class Gateway:
         registry.replace([dict(_sensors(streams))])
         self.producer, self._sent_us = KeepingProducer(), START_US
         self._publisher = KafkaPublisher(lambda: self.producer, metrics, 10.0, 64 * 1024 * 1024, names=DEFAULT_NAMES)
-        audit = AuditTrail("ingest", RecordPublisher("nowhere:1", 1.0, DEFAULT_NAMES))  # nothing is changed
+        audit = AuditTrail(
+            "ingest", RecordPublisher(KafkaConnection(servers="nowhere:1"), 1.0, DEFAULT_NAMES)
+        )  # nothing is changed
         self._app = create_app(
             IngestSettings(), registry, self._publisher, metrics, audit=audit, clock_us=lambda: self._sent_us
         )

@@ -27,7 +27,8 @@ from benchmarks.peers_line.load import Detections, chunks, detections, pairs
 from benchmarks.peers_line.watching import Answer, Arrivals, Meter, Steady, Used, judged, numbers
 from deploy.local.broker import Broker
 from deploy.local.machine import free_ports
-from services.common.kafka import create_admin, create_producer
+from services.common.kafka.clients import create_admin, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topics import Topic, create_topics
 
 BACKLOG_RATE = 6_400.0  # detections a second of event time: 100 in each area
@@ -64,7 +65,7 @@ class Line:
     def __init__(self, broker: Broker, folder: Path, sizes: Sizes) -> None:
         self.sizes = sizes
         self._bootstrap, self._folder = broker.bootstrap, folder
-        self._admin = create_admin(self._bootstrap)
+        self._admin = create_admin(KafkaConnection(servers=self._bootstrap))
         self._filled: set[str] = set()
         self._jobs = 0
 
@@ -79,7 +80,12 @@ class Line:
         return Job(self._bootstrap, prefix, results, folder, size)
 
     def producer(self, linger_ms: int = 0) -> KafkaProducer:
-        return create_producer(self._bootstrap, delivery_timeout_ms=60_000, max_block_ms=60_000, linger_ms=linger_ms)
+        return create_producer(
+            KafkaConnection(servers=self._bootstrap),
+            delivery_timeout_ms=60_000,
+            max_block_ms=60_000,
+            linger_ms=linger_ms,
+        )
 
     def fill(self, contestant: Contestant, job: Job, of: Detections) -> None:
         """Put the backlog there, unless a run before has done so."""

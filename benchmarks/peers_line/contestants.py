@@ -116,12 +116,12 @@ def coincide_commands(job: Job) -> tuple[list[Command], dict[str, str]]:
     streams = job.folder / "streams.yaml"
     streams.write_text(yaml.safe_dump({"streams": dict.fromkeys(STREAMS, bounds)}), encoding="utf-8")
     texts = {
-        "KAFKA_BOOTSTRAP": job.bootstrap,
         "TOPIC_PREFIX": job.prefix,
         "STREAMS_PATH": str(streams),
         "CHECKPOINT_PATH": str(job.folder / "checkpoint"),
     }
     environ = {f"COINCIDE_FUSION_{name}": json.dumps(value) for name, value in texts.items()}
+    environ["COINCIDE_KAFKA_SERVERS"] = job.bootstrap
     environ["COINCIDE_FUSION_PORT"] = str(free_ports(1)[0])
     return [[sys.executable, "-m", "spark_jobs.fusion"]], environ
 

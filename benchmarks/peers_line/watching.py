@@ -14,7 +14,8 @@ import psutil
 
 from benchmarks.harness.rounds import cpu_seconds
 from benchmarks.peers_line.load import Integers, pair_numbers
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.connection import KafkaConnection
 
 EVERY_S = 0.1
 
@@ -35,7 +36,7 @@ class Arrivals:
         return self
 
     def _read(self) -> None:
-        consumer = create_consumer(self.bootstrap, self.topic, fetch_max_wait_ms=100)
+        consumer = create_consumer(KafkaConnection(servers=self.bootstrap), self.topic, fetch_max_wait_ms=100)
         while not self._ended.is_set():
             records = [each.value for of in consumer.poll(100).values() for each in of]
             self.at_s += [time.time()] * len(records)

@@ -69,7 +69,7 @@ def _up(system: System) -> None:
     for name in ("console", "ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
-    if system.layout.needs_key and not present_keys(system.layout.bootstrap, system.layout.topic_names):
+    if system.layout.needs_key and not present_keys(system.layout.kafka, system.layout.topic_names):
         print("Every request needs a key, and there is none yet. Make the first: make key")
     if missing is not None:
         raise missing

@@ -87,7 +87,7 @@ def _places(layout: Layout) -> Places:
     file = database_file(database)
     own = environ.get(CONFIG_VARIABLE)
     return Places(
-        layout.bootstrap,
+        layout.kafka,
         load_topics(ROOT / located(Path("config/topics.yaml"), environ), layout.topic_names),
         layout.topic_names,
         database if file is None else f"sqlite:///{(ROOT / file).absolute()}",

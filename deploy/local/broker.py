@@ -15,6 +15,7 @@ import string
 import subprocess
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -26,6 +27,7 @@ from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import HERE, LocalError, exit_with, free_ports
 from deploy.local.patience import Patience
+from services.common.kafka.connection import KafkaConnection
 
 START_BUDGET_S = 120.0  # of processor time; a start takes some 8 s of it, one after a crash more
 STOP_TIMEOUT_S = 30.0
@@ -33,13 +35,16 @@ ROOM_BYTES = 32 << 20  # what it writes at its start is less
 LOOK_EVERY_S = 0.5
 
 
-def prepare(folder: Path, port: int, controller_port: int) -> list[str]:
-    """Return the command that runs a broker on ``folder``, formatted first where it has no data yet."""
+def prepare(folder: Path, port: int, controller_port: int, further: Mapping[str, str] | None = None) -> list[str]:
+    """Return the command that runs a broker on ``folder``, formatted first where it has no data yet.
+
+    ``further`` properties go before those of ``kafka.properties``.
+    """
     java = find_java()
     logging = f"-Dlog4j2.configurationFile={(HERE / 'log4j2.properties').as_uri()}"
     archive = class_archives(java.home).broker
     classpath = ["-cp", f"{ensure_jars(java).broker}/*", logging]
-    properties = _write_properties(folder, port, controller_port)
+    properties = _write_properties(folder, port, controller_port, further or {})
     if not (folder / "data" / "meta.properties").exists():
         _format([str(java.executable), *use_option(archive), *classpath], properties)
     # KAFKA_OPTS: further options, as Kafka's own scripts take them
@@ -56,12 +61,13 @@ def wait_for_room(folder: Path) -> None:
         time.sleep(LOOK_EVERY_S)
 
 
-def _write_properties(folder: Path, port: int, controller_port: int) -> Path:
+def _write_properties(folder: Path, port: int, controller_port: int, further: Mapping[str, str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     template = string.Template((HERE / "kafka.properties").read_text(encoding="utf-8"))
     properties = folder / "kafka.properties"
     text = template.substitute(port=port, controller_port=controller_port, data=(folder / "data").as_posix())
-    properties.write_text(text, encoding="utf-8")
+    own = "".join(f"{name}={value}\n" for name, value in further.items())  # of two with one name the last one counts
+    properties.write_text(f"{text}\n{own}", encoding="utf-8")
     return properties
 
 
@@ -77,12 +83,20 @@ def _format(java: list[str], properties: Path) -> None:
 class Broker:
     """A broker whose life is in the caller's hands; what it logs goes to ``broker.log`` in its folder."""
 
-    def __init__(self, folder: Path, port: int, controller_port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, port: int, controller_port: int | None = None, *, further: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.bootstrap = f"127.0.0.1:{port}"  # what a client connects to
         self._port = port
         self._controller_port = controller_port or free_ports(1)[0]
+        self._further = dict(further or {})
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def connection(self) -> KafkaConnection:
+        """How a client of this machine connects, without TLS and as nobody."""
+        return KafkaConnection(servers=self.bootstrap)
 
     @property
     def is_running(self) -> bool:
@@ -91,7 +105,7 @@ class Broker:
 
     def start(self) -> None:
         """Start it and return when it answers; a `LocalError` where there is no point in waiting on."""
-        command = prepare(self.folder, self._port, self._controller_port)
+        command = prepare(self.folder, self._port, self._controller_port, self._further)
         with (self.folder / "broker.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         started = psutil.Process(self._process.pid)

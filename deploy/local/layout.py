@@ -15,6 +15,7 @@ from deploy.local.class_archives import class_archives
 from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import trust_context
+from services.common.kafka.connection import KafkaConnection
 from services.common.settings import S, SettingsError, load_settings, located
 from services.common.topic_names import DEFAULT_NAMES, TopicNames
 from services.console.settings import ConsoleSettings
@@ -72,7 +73,7 @@ class Layout:
             raise LocalError(str(error)) from error
         archives = archive.path is not None
         used = [ingest, alerting, fusion, *([archive, history] if archives else [])]
-        kafka = _one_local_port({each.kafka_bootstrap for each in used})
+        kafka = _one_local_port({each.kafka for each in used})
         names = TopicNames(_same_for_all("topic_prefix", {each.topic_prefix for each in used}))
         services = (ingest, alerting, fusion, archive, history, console)
         ports = Ports(kafka, kafka + 1, *(each.port for each in services))
@@ -111,9 +112,9 @@ class Layout:
         # Settings read an override as YAML; JSON's quoting keeps any path one string.
         own = {name: json.dumps(value) for name, value in paths.items()}
         for component in ("INGEST", "ALERTING", "FUSION", "ARCHIVE", "HISTORY"):
-            own[f"COINCIDE_{component}_KAFKA_BOOTSTRAP"] = json.dumps(f"127.0.0.1:{ports.kafka}")
             own[f"COINCIDE_{component}_TOPIC_PREFIX"] = json.dumps(DEFAULT_NAMES.prefix)
             own[f"COINCIDE_{component}_PORT"] = str(getattr(ports, component.lower()))
+        own["COINCIDE_KAFKA_SERVERS"] = f"127.0.0.1:{ports.kafka}"
         own["COINCIDE_HISTORY_RUNS_PATH"] = json.dumps(str(runtime / "runs"))
         own["COINCIDE_CONSOLE_PORT"] = str(ports.console)
         archives = "COINCIDE_ARCHIVE_PATH" in (overrides or {})
@@ -132,6 +133,11 @@ class Layout:
     def bootstrap(self) -> str:
         """What a Kafka client connects to."""
         return f"127.0.0.1:{self.ports.kafka}"
+
+    @property
+    def kafka(self) -> KafkaConnection:
+        """How a Kafka client connects."""
+        return KafkaConnection(servers=self.bootstrap)
 
     @property
     def logs(self) -> Path:
@@ -224,9 +230,11 @@ def _same_for_all(setting: str, values: set[str]) -> str:
     return value
 
 
-def _one_local_port(bootstraps: set[str]) -> int:
-    bootstrap = _same_for_all("kafka_bootstrap", bootstraps)
-    host, _, port = bootstrap.rpartition(":")
+def _one_local_port(connections: set[KafkaConnection]) -> int:
+    servers = _same_for_all("the servers of kafka", {each.servers for each in connections})
+    host, _, port = servers.rpartition(":")
     if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
-        raise LocalError(f"make up runs its own Kafka on 127.0.0.1, and kafka_bootstrap is {bootstrap!r}")
+        raise LocalError(f"make up runs its own Kafka on 127.0.0.1, and servers of kafka is {servers!r}")
+    if any(each.protocol != "PLAINTEXT" for each in connections):
+        raise LocalError("make up runs its own Kafka, which knows no TLS and no users: protocol must be PLAINTEXT")
     return int(port)

@@ -48,7 +48,7 @@ from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
 from services.common.http.bounded_protocol import bounded_by
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import load_streams
 
@@ -68,7 +68,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     metrics.database_lost_at.set(file.lost_at_s())  # whoever noticed ended within a second: nobody may have asked it
     access = ComponentAccess("alerting", settings, metrics.registry)
     progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up, file.is_lost)
-    records = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s, settings.topic_names)
+    records = RecordPublisher(settings.kafka, settings.kafka_timeout_s, settings.topic_names)
     changes = QueryChanges(
         engine,
         records,
@@ -82,7 +82,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     receivers = Receivers(load_receivers(settings.receivers_path))
     sensors, heard = RegisteredSensors(), HealthFeed()
     views: dict[str, TopicView] = {SENSORS: sensors, HEALTH: heard, TOPICS.queries: streams}
-    read = partial(create_consumer, settings.kafka_bootstrap)
+    read = partial(create_consumer, settings.kafka)
     topics = [TopicFollower(settings.topic_names.full(name), view, read) for name, view in views.items()]
 
     def kafka_answers() -> bool:
@@ -158,7 +158,7 @@ def _follows(
 
     def connect() -> KafkaSession:
         followed, watched = map(names.full, TOPICS.names()), names.full(DETECTIONS)
-        return KafkaSession(settings.kafka_bootstrap, settings.group, followed, watched, settings.batch_records)
+        return KafkaSession(settings.kafka, settings.group, followed, watched, settings.batch_records)
 
     return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage)
 

@@ -34,7 +34,7 @@ def _places(given: argparse.Namespace) -> Places:
     settings = load_settings(AlertingSettings, Path("config/alerting.yaml"), os.environ)
     own = os.environ.get(CONFIG_VARIABLE)
     return Places(
-        settings.kafka_bootstrap,
+        settings.kafka,
         load_topics(located(Path("config/topics.yaml"), os.environ), settings.topic_names),
         settings.topic_names,
         None if given.no_database else settings.database_url,

@@ -11,7 +11,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
-from services.common.kafka import close_producer, create_admin, create_consumer, create_producer
+from services.common.kafka.clients import close_producer, create_admin, create_consumer, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
 from services.common.topics import Topic, TopicConflictError, create_topics
 
@@ -66,10 +67,10 @@ def in_order(topics: Collection[str], names: TopicNames) -> list[list[str]]:
 
 
 def save_topics(
-    bootstrap: str, topics: Mapping[str, Topic], names: TopicNames, folder: Path
+    kafka: KafkaConnection, topics: Mapping[str, Topic], names: TopicNames, folder: Path
 ) -> dict[str, list[SavedPartition]]:
     """Write the records of ``topics`` below ``folder`` and return what was written; raises KafkaError."""
-    consumer = create_consumer(bootstrap, max_poll_records=_ROWS_AT_ONCE)
+    consumer = create_consumer(kafka, max_poll_records=_ROWS_AT_ONCE)
     try:
         return {
             name: partitions
@@ -178,9 +179,9 @@ def records_in(path: Path) -> Iterator[SavedRecord]:
                 yield SavedRecord(**row, headers=headers)
 
 
-def refuse_unless_empty(bootstrap: str, names: Iterable[str]) -> None:
+def refuse_unless_empty(kafka: KafkaConnection, names: Iterable[str]) -> None:
     """Raise a `BackupError` if a topic ever had a record."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(kafka)
     try:
         for name in names:
             partitions = [TopicPartition(name, each) for each in consumer.partitions_for_topic(name) or ()]
@@ -191,14 +192,14 @@ def refuse_unless_empty(bootstrap: str, names: Iterable[str]) -> None:
 
 
 def restore_topics(
-    bootstrap: str,
+    kafka: KafkaConnection,
     topics: Mapping[str, Topic],
     names: TopicNames,
     saved: Mapping[str, list[SavedPartition]],
     folder: Path,
 ) -> None:
     """Create ``topics``, which must be empty, and write the saved records into them; raises KafkaError."""
-    refuse_unless_empty(bootstrap, topics)
+    refuse_unless_empty(kafka, topics)
     if unknown := saved.keys() - topics.keys():
         raise BackupError(
             f"the backup has the topic {min(unknown)}, which config/topics.yaml does not declare for the topic_prefix "
@@ -210,14 +211,14 @@ def restore_topics(
                 f"{name} had {len(partitions)} partitions, config/topics.yaml says {topics[name].partitions}: "
                 "a topic keeps its partition count for life"
             )
-    admin = create_admin(bootstrap)
+    admin = create_admin(kafka)
     try:
         create_topics(admin, dict(topics))
         for name, partitions in saved.items():
             for number, partition in enumerate(partitions):
                 how = {"is_kept": names.short(name) in IN_PLACE, "is_compacted": is_compacted(topics[name])}
                 place = Place(admin, TopicPartition(name, number), partition, **how)
-                place.restore(bootstrap, file_of(folder, name, number))
+                place.restore(kafka, file_of(folder, name, number))
     except TopicConflictError as error:
         raise BackupError(str(error)) from error
     finally:
@@ -234,13 +235,13 @@ class Place:
         self._is_kept = is_kept
         self._next = 0
 
-    def restore(self, bootstrap: str, file: Path) -> None:
+    def restore(self, kafka: KafkaConnection, file: Path) -> None:
         """Write the records of ``file``; what is in front of kept offsets is empty, and deleted again."""
         keeps_front = self._is_kept and not self._compacted
         if keeps_front:
             self._next = fill(self._admin, self._partition, 0, self._saved.begin)
         producer = create_producer(
-            bootstrap,
+            kafka,
             delivery_timeout_ms=60_000,
             max_in_flight_requests_per_connection=1,  # the order is that of the file
             max_request_size=_LARGEST_RECORD,

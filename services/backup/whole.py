@@ -12,6 +12,7 @@ from services.backup.copies import restore_checkpoint, restore_configuration, sa
 from services.backup.database import database_file, refuse_database, restore_database, save_database
 from services.backup.folder import FORMAT, BackupError, Manifest, begun, complete
 from services.backup.topics import restore_topics, save_topics
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
 from services.common.topics import Topic
 
@@ -22,7 +23,7 @@ TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", 
 class Places:
     """Where the parts of a system are."""
 
-    kafka: str
+    kafka: KafkaConnection
     topics: Mapping[str, Topic]  # as they are declared, by their names in Kafka
     names: TopicNames
     database_url: str | None  # None: somebody else backs it up
@@ -45,7 +46,7 @@ def save(places: Places, folder: Path) -> Manifest:
         try:
             topics = save_topics(places.kafka, places.topics, places.names, unfinished / TOPICS)
         except KafkaError as error:
-            raise BackupError(f"Kafka at {places.kafka} cannot be read: {error}") from error
+            raise BackupError(f"Kafka at {places.kafka.servers} cannot be read: {error}") from error
         content = Manifest(FORMAT, created_at, __version__, topics, saved, database is not None, {})
         return complete(unfinished, folder, content)
 
@@ -65,7 +66,7 @@ def restore(folder: Path, manifest: Manifest, places: Places) -> None:
     try:
         restore_topics(places.kafka, places.topics, places.names, manifest.topics, folder / TOPICS)
     except KafkaError as error:
-        raise BackupError(f"Kafka at {places.kafka} cannot be written: {error}") from error
+        raise BackupError(f"Kafka at {places.kafka.servers} cannot be written: {error}") from error
     if checkpoint is not None and manifest.checkpoint is not None:
         restore_checkpoint(folder / CHECKPOINT, manifest.checkpoint, checkpoint)
     if database is not None:

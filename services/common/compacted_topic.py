@@ -15,6 +15,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
+from services.common.kafka.faults import in_words
+
 POLL_MS = 500
 ANSWER_TIMEOUT_MS = 3_000
 PROBE_S = 2.0
@@ -125,7 +127,7 @@ class TopicFollower:
                 return
             except (KafkaError, OSError, RuntimeError, LookupError) as error:
                 if str(error) != self._fault:  # not every second of an outage
-                    log.warning("cannot follow %s: %s", self._partition.topic, type(error).__name__)
+                    log.warning("cannot follow %s: %s", self._partition.topic, in_words(error))
                 self._fault, self._answered_s = str(error), None
                 self._stop.wait(RETRY_S)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from services.common.kafka import close_producer, create_producer
+from services.common.kafka.clients import close_producer, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
 
 
@@ -21,9 +22,9 @@ class RecordPublisher:
     queue in front of a Kafka that is away would make the last of them wait for all.
     """
 
-    def __init__(self, bootstrap: str, timeout_s: float, names: TopicNames) -> None:
+    def __init__(self, kafka: KafkaConnection, timeout_s: float, names: TopicNames) -> None:
         self._connect: Callable[[], KafkaProducer] = lambda: create_producer(
-            bootstrap, delivery_timeout_ms=int(timeout_s * 1000)
+            kafka, delivery_timeout_ms=int(timeout_s * 1000)
         )
         self._timeout_s, self._names = timeout_s, names
         self._producer: KafkaProducer | None = None

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -11,9 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from coincide import Stream
 from services.common.fault_sentences import describe_errors
+from services.common.kafka.connection import SECRETS, KafkaConnection
 from services.common.topic_names import DEFAULT_PREFIX, PREFIX_PATTERN, TopicNames
 
 CONFIG_VARIABLE = "COINCIDE_CONFIG"
+KAFKA_FILE = Path("config/kafka.yaml")
+KAFKA_PREFIX = "COINCIDE_KAFKA_"
 
 _HOST = re.compile(r"\*|[A-Za-z0-9_.-]+")
 _ORIGIN = re.compile(r"https?://[^/?#\s@*]+")
@@ -116,8 +119,10 @@ class ListeningSettings(FrozenSettings):
 class ComponentSettings(ListeningSettings):
     """What every component has that works on Kafka: how it is reached, and the declared streams."""
 
-    kafka_bootstrap: str = Field(
-        "127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, separated by commas."
+    kafka: KafkaConnection = Field(
+        default_factory=KafkaConnection,
+        description="The connection to Kafka, from `config/kafka.yaml`. What is said here goes before that, for this "
+        "component alone.",
     )
     topic_prefix: str = Field(
         DEFAULT_PREFIX,
@@ -145,6 +150,8 @@ def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str])
     """
     path = path and located(path, environ)
     values = {**(_read_mapping(path) if path else {}), **_from_environment(environ, model.PREFIX)}
+    if "kafka" in model.model_fields:
+        values["kafka"] = load_connection(environ, values.get("kafka"))
     origin = f"{path} or {model.PREFIX}*" if path else f"{model.PREFIX}*"
     unknown = [str(name) for name in values if name not in model.model_fields]
     if unknown:
@@ -156,6 +163,30 @@ def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str])
         raise SettingsError(f"{origin}: {describe_errors(error.errors())}") from error
     named = {name: each for name in model.model_fields if isinstance(each := getattr(settings, name), Path)}
     return settings.model_copy(update={name: located(each, environ) for name, each in named.items()})
+
+
+def load_connection(environ: Mapping[str, str], own: Any = None) -> KafkaConnection:
+    """Return the connection to Kafka: of `config/kafka.yaml`, then ``COINCIDE_KAFKA_<FIELD>``, then a component's own.
+
+    Raises `SettingsError`, which shows no secret.
+    """
+    if isinstance(own, KafkaConnection):
+        return own
+    file = located(KAFKA_FILE, environ)
+    declared = _read_mapping(file) if file.exists() else {}
+    values = {**declared, **_from_environment(environ, KAFKA_PREFIX, as_text=KafkaConnection.model_fields)}
+    if not isinstance(own, dict | None):
+        raise SettingsError(f"kafka is {own!r}: a mapping is allowed, such as {{servers: 127.0.0.1:9092}}")
+    try:
+        return KafkaConnection.model_validate({**values, **(own or {})})
+    except ValidationError as error:
+        said = "; ".join(
+            describe_errors([each], shows_values=each["loc"][-1:] not in _SECRET_PLACES) for each in error.errors()
+        )
+        raise SettingsError(f"{file} or {KAFKA_PREFIX}*: {said}") from None
+
+
+_SECRET_PLACES = {(name,) for name in SECRETS}
 
 
 def located(path: Path, environ: Mapping[str, str]) -> Path:
@@ -223,9 +254,10 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return document
 
 
-def _from_environment(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    named = {name: text for name, text in environ.items() if name.startswith(prefix)}
-    return {name.removeprefix(prefix).lower(): _value(name, text) for name, text in named.items()}
+def _from_environment(environ: Mapping[str, str], prefix: str, as_text: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields that variables name; those ``as_text`` are no YAML, so that nobody quotes a password."""
+    named = {name.removeprefix(prefix).lower(): name for name in environ if name.startswith(prefix)}
+    return {field: environ[name] if field in as_text else _value(name, environ[name]) for field, name in named.items()}
 
 
 def _value(name: str, text: str) -> Any:

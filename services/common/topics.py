@@ -13,7 +13,9 @@ from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.common.fault_sentences import describe_errors
-from services.common.kafka import create_admin
+from services.common.kafka.clients import create_admin, described_topics
+from services.common.kafka.faults import in_words
+from services.common.kafka_option import add_connection_option, connection_of
 from services.common.settings import SettingsError, located, read_declarations
 from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
 
@@ -99,14 +101,16 @@ def main(arguments: list[str] | None = None) -> int | str:
     """Run the command; 0 when the topics are as declared, else the sentence that `sys.exit` writes."""
     parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
     parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
-    parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
+    add_connection_option(parser)
     add_prefix_option(parser)
     options = parser.parse_args(arguments)
     try:
         declared = load_topics(located(options.topics, os.environ), options.names)
-        done = create_topics(create_admin(options.kafka), declared)
+        kafka = connection_of(options)
+        described_topics(kafka, declared)  # which tells of topics that we may not see; a list of all leaves them out
+        done = create_topics(create_admin(kafka), declared)
     except KafkaError as error:
-        return f"Kafka at {options.kafka} cannot be used: {type(error).__name__}"
+        return f"Kafka at {kafka.servers} cannot be used: {in_words(error)}"
     except (SettingsError, TopicConflictError) as error:
         return str(error)
     sys.stdout.write("\n".join(done or ["all topics are as declared"]) + "\n")

@@ -16,7 +16,7 @@ from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
 from services.common.http.bounded_protocol import bounded_by
-from services.common.kafka import create_consumer, create_producer, is_refused_everywhere
+from services.common.kafka.clients import create_consumer, create_producer, is_refused_everywhere
 from services.common.settings import load_streams
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import IngestHttpProtocol
@@ -44,18 +44,18 @@ def build_app(settings: IngestSettings) -> Guarded:
     timeout_ms = int(settings.kafka_timeout_s * 1000)
     connect = partial(
         create_producer,
-        settings.kafka_bootstrap,
+        settings.kafka,
         delivery_timeout_ms=timeout_ms,
         max_block_ms=LONGEST_BLOCK_MS,
         linger_ms=settings.kafka_linger_ms,
         partitioner=RememberingPartitioner(),
         metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
     )
-    is_gone = partial(is_refused_everywhere, settings.kafka_bootstrap)
+    is_gone = partial(is_refused_everywhere, settings.kafka)
     limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
     names = settings.topic_names
     publisher = KafkaPublisher(connect, metrics, *limits, names=names, is_gone=is_gone)
-    read = partial(create_consumer, settings.kafka_bootstrap)
+    read = partial(create_consumer, settings.kafka)
     follower = TopicFollower(names.full(SENSORS), RegistryView(registry, metrics), read)
     streams_follower = TopicFollower(names.full(QUERIES), streams, read)
     others = [

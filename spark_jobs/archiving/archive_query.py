@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from coincide.fusion.records.kafka_records import InputRecord
+from services.common.kafka.java_options import spark_options
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, sweep
 from spark_jobs.archiving.frame_rows import FrameRows
@@ -36,7 +37,7 @@ def archive_query(
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     records = (
         spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
+        .options(**spark_options(settings.kafka))
         .option("subscribe", settings.topic("detections"))
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", settings.max_offsets_per_trigger)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.common.kafka import close_producer, create_producer
+from services.common.kafka.clients import close_producer, create_producer
 from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.settings import SessionSettings
 
@@ -11,7 +11,7 @@ ACKNOWLEDGED_WITHIN_S = 15.0
 
 def propose(settings: SessionSettings, proposals: Sequence[TemplateProposal]) -> None:
     """Write proposals; a `KafkaError` says that not all may have arrived."""
-    producer = create_producer(settings.kafka_bootstrap)
+    producer = create_producer(settings.kafka)
     try:
         sent = [producer.send(settings.topic(PROPOSALS), each.to_record(), each.key) for each in proposals]
         for future in sent:

@@ -17,6 +17,8 @@ from coincide.errors import HistogramError
 from coincide.learning import SensorStream
 from coincide.templates.histogram import Histogram, histogram_of_form
 from coincide.wire.fields import UNREADABLE
+from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.java_options import spark_options
 from services.common.settings import SettingsError, read_yaml
 from spark_jobs.archiving.folders import Archive, is_archive
 from spark_jobs.calibrating.tasks import DETECTION
@@ -107,10 +109,10 @@ _frame = json.Decoder(_Frame).decode
 VERSION = 2
 
 
-def of_topic(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
+def of_topic(spark: SparkSession, kafka: KafkaConnection, topic: str) -> DataFrame:
     """Return the detections that are on the topic now; heartbeats and frames that cannot be read are left out."""
     options = {
-        "kafka.bootstrap.servers": bootstrap,
+        **spark_options(kafka),
         "subscribe": topic,
         "startingOffsets": "earliest",
         "endingOffsets": "latest",

@@ -8,6 +8,7 @@ from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from services.common.checkpoint_folder import spark_folder
+from services.common.kafka.java_options import spark_options
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.catching_up import PartsInBulk
 from spark_jobs.job.control_ahead import ControlAhead
@@ -47,7 +48,7 @@ def write_records(records: DataFrame, settings: FusionSettings, checkpoint_id: s
     return (
         records.writeStream.format("kafka")
         .outputMode("update")
-        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
+        .options(**spark_options(settings.kafka))
         .option("kafka.acks", "all")
         # By default nearly each record is a request of its own: 40,000 matches of a flood took the broker 5 s of a
         # core, as much as the job. Spark flushes at the end of a batch, so that nothing waits for these milliseconds.
@@ -72,7 +73,7 @@ def source_options(settings: FusionSettings, most_records: int, *roles: str) -> 
     """Return from where on, how much at once, and how patiently Spark reads the topics of these roles."""
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     return {
-        "kafka.bootstrap.servers": settings.kafka_bootstrap,
+        **spark_options(settings.kafka),
         "subscribe": ",".join(map(settings.topic, roles)),
         "startingOffsets": "earliest",
         # Kafka deletes deferrals within the hour, read or not. A lost one costs nothing: it only begins a batch. Every

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -18,7 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from services.common.access.component_access import ComponentAccess, export_readiness
 from services.common.checkpoint_folder import spark_folder
-from services.common.kafka import described_topics
+from services.common.kafka.clients import described_topics
+from services.common.kafka.faults import refusal_of
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.catching_up import records_in_bulk
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
@@ -69,6 +71,7 @@ class SparkRun:
     is_released: Callable[[], bool] = lambda: False
     is_to_begin_anew: Callable[[], bool] = lambda: False
     lost: Callable[[], Halt | None] = lambda: None
+    topics: tuple[str, ...] = ()
 
     def until_stopped(
         self,
@@ -86,6 +89,7 @@ class SparkRun:
             stack.callback(server.shutdown)
             stack.callback(self.stopping.set)
             before_spark()
+            self._refuse_unwelcoming_kafka()
             spark = create_session(settings)
             stack.callback(end_session, spark, 2 * settings.stop_timeout_s)
             if settings.on_cluster:
@@ -105,6 +109,14 @@ class SparkRun:
             )
             if query is not None:
                 stop_in_order(query, settings.stop_timeout_s)
+
+    def _refuse_unwelcoming_kafka(self) -> None:
+        """Raise a SessionError where Kafka refuses us: Spark would try for minutes. One that is away is waited for."""
+        try:
+            described_topics(self.settings.kafka, map(self.settings.topic, self.topics))
+        except KafkaError as error:
+            if (refusal := refusal_of(error)) is not None:
+                raise SessionError(f"Kafka at {self.settings.kafka.servers} cannot be used: {refusal}") from error
 
     def _is_ended(self, spark: SparkSession, listener: BatchListener, clock: HostClock, query: StreamingQuery) -> bool:
         """End the query if the job is to begin anew, and return whether it is; raise why it cannot go on with it."""
@@ -172,6 +184,7 @@ class FusionJob:
             self._is_released,
             self._is_to_begin_anew,
             lambda: lost_checkpoint(self._settings.checkpoint_path),
+            (*SOURCE_TOPICS, *OUTPUT_TOPICS),
         ).until_stopped(start=self._start, before_spark=self._follow_kafka)
 
     def _is_to_begin_anew(self) -> bool:
@@ -210,7 +223,7 @@ class FusionJob:
             refuse_damaged_logs(folder)
             processed = committed_offsets(folder) or {}
             sources = [self._settings.topic(name) for name in SOURCE_TOPICS]
-            described = described_topics(self._settings.kafka_bootstrap, sources)
+            described = described_topics(self._settings.kafka, sources)
             refuse_replaced_topics(folder, {name: str(described[name]["topic_id"]) for name in sources})
             try:
                 refuse_lost_records(processed, reader.first_offsets(sources), reader.end_offsets(sources))

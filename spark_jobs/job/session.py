@@ -16,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from services.common.kafka.java_options import HIDDEN_OPTIONS
 from services.common.settings import SettingsError
 from spark_jobs.settings import SessionSettings
 
@@ -51,6 +52,9 @@ FIXED_PROPERTIES = {
     # The interface listens on every address; metrics are served by the job itself.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Spark shows the options of sources and sinks in plans and pages; it knows a password by its name, and these not.
+    "spark.redaction.regex": f"(?i)secret|password|token|access[.]?key|{HIDDEN_OPTIONS}",
+    "spark.sql.redaction.options.regex": f"(?i)url|{HIDDEN_OPTIONS}",
     "spark.log.level": "WARN",
 }
 

@@ -11,7 +11,8 @@ from typing import Any
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
-from services.common.kafka import create_consumer, create_producer
+from services.common.kafka.clients import create_consumer, create_producer
+from services.common.kafka.faults import refusal_of
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.recovery.halt import Halt
@@ -34,7 +35,7 @@ class KafkaReader:
 
     def __init__(self, settings: FusionSettings) -> None:
         self._timeout_ms, self._names = round(settings.kafka_timeout_s * 1_000), settings.topic_names
-        self._consumer = create_consumer(settings.kafka_bootstrap, request_timeout_ms=self._timeout_ms)
+        self._consumer = create_consumer(settings.kafka, request_timeout_ms=self._timeout_ms)
 
     def __enter__(self) -> KafkaReader:
         return self
@@ -130,7 +131,7 @@ class KafkaFollower(threading.Thread):
                     self._follow(reader)
             except KafkaError as error:
                 self._lag.lose(kafka_is_away=not isinstance(error, MissingTopicError))
-                logger.warning("metrics cannot follow Kafka (%s)", error)
+                logger.warning("metrics cannot follow Kafka (%s)", refusal_of(error) or error)
                 self._stopping.wait(RECONNECT_S)
 
     def _follow(self, reader: KafkaReader) -> None:
@@ -194,7 +195,7 @@ def write_at_once(
     """Write records to a declared topic, and return when Kafka has acknowledged all; may raise KafkaError."""
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     producer = connect(
-        settings.kafka_bootstrap,
+        settings.kafka,
         delivery_timeout_ms=3 * timeout_ms,
         request_timeout_ms=timeout_ms,
         max_block_ms=timeout_ms,

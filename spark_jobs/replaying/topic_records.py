@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.connection import KafkaConnection
 from spark_jobs.replaying.request import RunError
 from spark_jobs.settings import HistorySettings
 
@@ -32,9 +33,9 @@ class TopicRecord(NamedTuple):
 class TopicRecords:
     """Reads one topic; every wait is bounded, and methods may raise KafkaError."""
 
-    def __init__(self, bootstrap: str, topic: str, timeout_s: float) -> None:
+    def __init__(self, kafka: KafkaConnection, topic: str, timeout_s: float) -> None:
         self._topic, self._timeout_s = topic, timeout_s
-        self._consumer = create_consumer(bootstrap, request_timeout_ms=round(timeout_s * 1_000))
+        self._consumer = create_consumer(kafka, request_timeout_ms=round(timeout_s * 1_000))
         numbers = self._consumer.partitions_for_topic(topic)
         if not numbers:
             self.__exit__()
@@ -106,7 +107,7 @@ class TopicRecords:
 
 def opened_topic(name: str, settings: HistorySettings) -> TopicRecords:
     """Return the reader of one of the system's topics."""
-    return TopicRecords(settings.kafka_bootstrap, settings.topic(name), settings.kafka_timeout_s)
+    return TopicRecords(settings.kafka, settings.topic(name), settings.kafka_timeout_s)
 
 
 @dataclass

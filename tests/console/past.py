@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
+from services.common.kafka.connection import KafkaConnection
 from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
@@ -38,7 +39,7 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
     settings = HistorySettings(
         archive_path=archive.path,
         runs_path=folder / "runs",
-        kafka_bootstrap="127.0.0.1:1",
+        kafka=KafkaConnection(servers="127.0.0.1:1"),
         port=line.ports["history"],
     )
     queue = history_queue(settings, STREAMS, partial(_propose, line), give_way=keep_priority)

@@ -93,7 +93,7 @@ def test_the_settings_in_the_environment_are_settings() -> None:
     console = load_settings(ConsoleSettings, ROOT / "config/console.yaml", environment_of("console"))
     inside = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix("INSIDE://")
     named = {"ingest": ingest, "alerting": alerting, "fusion": fusion, "archive": archive, "history": history}
-    assert {settings.kafka_bootstrap for settings in named.values()} == {inside}
+    assert {settings.kafka.servers for settings in named.values()} == {inside}
     assert console.ingest_url == f"http://ingest:{ingest.port}"
     assert console.alerting_url == f"http://alerting:{alerting.port}"
     listening: dict[str, ListeningSettings] = {**named, "console": console}

@@ -95,7 +95,7 @@ def test_kafka_then_topics_then_the_others() -> None:
 def test_what_runs_once_is_what_make_up_runs_once() -> None:
     commands = [shlex.split(line) for line in unit("topics")["ExecStart"]]
     assert commands == [
-        [PYTHON, "-m", "services.common.topics", "--kafka", "127.0.0.1:9092"],
+        [PYTHON, "-m", "services.common.topics"],
         [PYTHON, "-m", "services.ingest.registry.seed", "--first"],
     ]
     source = (HERE / "system.py").read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ class ArchiveProcess(ServiceProcess):
         java = find_java()
         self._home = str(java.home)
         self._settings = {
-            "kafka_bootstrap": bootstrap,
+            "kafka": {"servers": bootstrap},
             "topic_prefix": prefix,
             "path": str(self.path),
             "jars_path": str(ensure_jars(java).spark),

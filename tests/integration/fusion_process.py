@@ -45,7 +45,7 @@ class FusionProcess(ServiceProcess):
     def start(self, *arguments: str, **settings: Any) -> None:
         archive = class_archives(self.java.home).spark
         own = {
-            "kafka_bootstrap": self.bootstrap,
+            "kafka": {"servers": self.bootstrap},
             "topic_prefix": self.prefix,
             "checkpoint_path": str(self.checkpoint),
             "jars_path": str(ensure_jars(self.java).spark),

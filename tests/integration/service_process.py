@@ -123,14 +123,14 @@ def pages_of(get: Callable[[dict[str, str]], Any]) -> list[dict[str, Any]]:
 @contextmanager
 def running_ingest(bootstrap: str, folder: Path, **settings: Any) -> Iterator[IngestProcess]:
     """Run ingest on `bootstrap` with `settings`; its log goes to `folder`."""
-    with _running(IngestProcess, "ingest", folder, {"kafka_bootstrap": bootstrap, **settings}) as ingest:
+    with _running(IngestProcess, "ingest", folder, {"kafka": {"servers": bootstrap}, **settings}) as ingest:
         yield ingest
 
 
 @contextmanager
 def running_alerting(bootstrap: str, folder: Path, **settings: Any) -> Iterator[AlertingProcess]:
     """Run alerting on `bootstrap`; its database and its log lie in `folder`."""
-    own = {"kafka_bootstrap": bootstrap, "database_url": f"sqlite:///{folder / 'alerting.sqlite3'}", **settings}
+    own = {"kafka": {"servers": bootstrap}, "database_url": f"sqlite:///{folder / 'alerting.sqlite3'}", **settings}
     with _running(AlertingProcess, "alerting", folder, own) as alerting:
         alerting.wait_for("/livez", 200)
         yield alerting

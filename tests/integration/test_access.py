@@ -53,7 +53,12 @@ def bearer(text: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def ingest(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IngestProcess]:
     """Ingest on an address that other machines reach: it needs keys because of that alone."""
-    seed(kafka.bootstrap, {name: SENSORS[name] for name in ("geo", "imb")}, prune=False, dry_run=False)
+    seed(
+        kafka.connection,
+        {name: SENSORS[name] for name in ("geo", "imb")},
+        prune=False,
+        dry_run=False,
+    )
     with running_ingest(kafka.bootstrap, tmp_path_factory.mktemp("ingest"), host="0.0.0.0") as ingest:
         ingest.wait_for("/readyz", 200)
         yield ingest
@@ -68,7 +73,7 @@ def alerting(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def job(kafka: Broker) -> Iterator[str]:
-    settings = FusionSettings(port=0, kafka_bootstrap=kafka.bootstrap, require_keys=True)
+    settings = FusionSettings(port=0, kafka=kafka.connection, require_keys=True)
     registry = CollectorRegistry()
     server = JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
     server.start()
@@ -222,14 +227,14 @@ def test_each_server_speaks_tls_1_2_at_least(kafka: Broker, certificate: tuple[P
     with running_ingest(kafka.bootstrap, tmp_path, **tls) as ingest:
         check_tls(ingest.port, trusted)
     [port] = free_ports(1)
-    own = {"port": port, "kafka_bootstrap": kafka.bootstrap, "database_url": f"sqlite:///{tmp_path / 'a.sqlite3'}"}
+    own = {"port": port, "kafka": {"servers": kafka.bootstrap}, "database_url": f"sqlite:///{tmp_path / 'a.sqlite3'}"}
     alerting = run_module("services.alerting", tmp_path / "alerting.log", "alerting", {**own, **tls})
     try:
         check_tls(port, trusted)
     finally:
         alerting.terminate()
         assert alerting.wait(30) == 0
-    settings = FusionSettings(port=0, kafka_bootstrap=kafka.bootstrap, tls_certificate=trusted, tls_key=key)
+    settings = FusionSettings(port=0, kafka=kafka.connection, tls_certificate=trusted, tls_key=key)
     registry = CollectorRegistry()
     server = JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
     server.start()

@@ -20,7 +20,7 @@ from deploy.local.broker import Broker
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import ROOT
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
 from services.common.template_proposals import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.common.topic_names import DEFAULT_NAMES
 from services.ingest.templates.proposals_topic import read_proposals
@@ -64,7 +64,7 @@ def folder(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (folder / "present.yaml").write_text(yaml.safe_dump({**present, "sensors": sensors}), encoding="utf-8")
     config = {
-        "kafka_bootstrap": kafka.bootstrap,
+        "kafka": {"servers": kafka.bootstrap},
         "topic_prefix": PREFIX,
         "master": "local[2]",
         "jars_path": str(ensure_jars(find_java()).spark),
@@ -140,7 +140,7 @@ def test_ingest_reads_the_newest_proposal_of_each(kafka: Broker) -> None:
     sent = [proposal("b", 1), proposal("a", 2), proposal("b", 3)]
     records = [(each.key, each.to_record()) for each in sent]
     send(kafka.bootstrap, DEFAULT_NAMES.full(PROPOSALS), [*records, (b'["c","noise"]', b"no proposal")])
-    found = read_proposals(partial(create_consumer, kafka.bootstrap), DEFAULT_NAMES)
+    found = read_proposals(partial(create_consumer, kafka.connection), DEFAULT_NAMES)
     assert found == [sent[1], sent[2]]
 
 

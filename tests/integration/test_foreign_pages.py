@@ -93,7 +93,7 @@ def line(
 ) -> Iterator[GuardedLine]:
     """All three ports. Where keys are needed, the page has even stolen one that may do everything."""
     keys = {"require_keys": request.param}
-    seed(kafka.bootstrap, {"geo": SENSORS["geo"]}, prune=False, dry_run=False)
+    seed(kafka.connection, {"geo": SENSORS["geo"]}, prune=False, dry_run=False)
     shown = bearer(run_command(kafka, "create", "--scope", "admin").stdout.strip()) if request.param else {}
     folder = tmp_path_factory.mktemp("line")
     with (
@@ -117,7 +117,7 @@ def _answers(process: ServiceProcess, path: str, headers: dict[str, str]) -> boo
 @contextmanager
 def _running_job(kafka: Broker, **settings: Any) -> Iterator[str]:
     """Serve what fusion serves, and return where."""
-    of_job = FusionSettings(port=0, kafka_bootstrap=kafka.bootstrap, **settings)
+    of_job = FusionSettings(port=0, kafka=kafka.connection, **settings)
     registry = CollectorRegistry()
     access = ComponentAccess("fusion", of_job, registry)
     server = JobServer(of_job, access, registry, lambda: None)

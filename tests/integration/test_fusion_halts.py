@@ -13,7 +13,8 @@ import yaml
 
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
-from services.common.kafka import create_admin
+from services.common.kafka.clients import create_admin
+from services.common.kafka.connection import KafkaConnection
 from spark_jobs.recovery.checkpoint import ask_for_rebuild
 from tests.coincide.fusion.inputs import record
 from tests.integration.fusion_process import (
@@ -73,7 +74,7 @@ def until_matched(job: FusionProcess, numbers: list[int]) -> None:
 
 
 def delete(job: FusionProcess, topic: str) -> None:
-    admin = create_admin(job.bootstrap)
+    admin = create_admin(KafkaConnection(servers=job.bootstrap))
     admin.delete_topics([job.prefix + topic])
     admin.close()
 

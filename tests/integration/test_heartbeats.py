@@ -32,7 +32,7 @@ PREFIX = "silent."
 @pytest.fixture
 def job(kafka: Broker, tmp_path: Path) -> Iterator[FusionProcess]:
     with fusion_job(kafka.bootstrap, PREFIX, tmp_path, quiet_s=QUIET_S, shards=SHARDS) as job:
-        seed(kafka.bootstrap, SENSORS, prune=False, dry_run=False, prefix=PREFIX)
+        seed(kafka.connection, SENSORS, prune=False, dry_run=False, prefix=PREFIX)
         yield job
 
 

@@ -107,12 +107,12 @@ class Past:
 
     def history(self, *arguments: str) -> dict[str, Any]:
         settings = {
-            "KAFKA_BOOTSTRAP": self.fusion.bootstrap,
             "TOPIC_PREFIX": PREFIX,
             "ARCHIVE_PATH": json.dumps(str(self.archive.path)),
             "RUNS_PATH": json.dumps(str(self.folder / "runs")),
         }
         environ = {f"COINCIDE_HISTORY_{name}": value for name, value in settings.items()}
+        environ["COINCIDE_KAFKA_SERVERS"] = self.fusion.bootstrap
         command = [sys.executable, "-m", "spark_jobs.history", *arguments]
         ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode == 0, ended.stderr

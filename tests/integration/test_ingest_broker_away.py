@@ -83,7 +83,7 @@ def test_it_stays_up_without_kafka_and_finds_it_when_it_comes(
     assert ingest.status_of("/metrics") == 200
     broker.start()
     create_declared_topics(broker.bootstrap)
-    seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
+    seed(broker.connection, SENSORS, prune=False, dry_run=False)
     ingest.wait_for("/readyz", 200)
     until(lambda: ingest.status_of("/v1/sensors/geo") == 200)
     assert gateway.post() == 202

@@ -29,7 +29,7 @@ SENSORS = MappingProxyType({name: Sensor(name, area, {"seismic": CLOCK}) for nam
 
 @pytest.fixture(scope="module")
 def ingest(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IngestProcess]:
-    seed(kafka.bootstrap, SENSORS, prune=False, dry_run=False)
+    seed(kafka.connection, SENSORS, prune=False, dry_run=False)
     with running_ingest(kafka.bootstrap, tmp_path_factory.mktemp("ingest")) as process:
         process.wait_for("/readyz", 200)
         yield process
@@ -68,23 +68,23 @@ def test_refused_items_are_found_among_the_dead_letters(ingest: IngestProcess, k
 
 def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the shared broker: what other tests have registered is declared along, and so is not pruned."""
-    others = present_sensors(kafka.bootstrap)
+    others = present_sensors(kafka.connection)
     item = {"sensor": "ingest-new", "detected_at": 1_700_000_000_000_000}
     assert ingest.post(item).json()["detections"][0]["reason"] == "unknown_sensor"
     newcomer = Sensor("ingest-new", "ingest-bay", {"seismic": CLOCK})
-    done = seed(kafka.bootstrap, {**SENSORS, newcomer.id: newcomer}, prune=False, dry_run=False)
+    done = seed(kafka.connection, {**SENSORS, newcomer.id: newcomer}, prune=False, dry_run=False)
     assert "added ingest-new" in done
     until(lambda: ingest.post(item).status_code == 202)
     assert httpx2.get(f"{ingest.url}/v1/sensors/ingest-new").json()["area"] == "ingest-bay"
-    assert seed(kafka.bootstrap, SENSORS, prune=False, dry_run=False)[-1] == "2 of 2 declared sensors were as declared"
+    assert seed(kafka.connection, SENSORS, prune=False, dry_run=False)[-1] == "2 of 2 declared sensors were as declared"
 
-    assert "would be removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=True)
-    assert newcomer.id in present_sensors(kafka.bootstrap)
-    assert "removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=False)
-    assert present_sensors(kafka.bootstrap) == others
-    monkeypatch.setenv("COINCIDE_INGEST_KAFKA_BOOTSTRAP", kafka.bootstrap)
+    assert "would be removed ingest-new" in seed(kafka.connection, others, prune=True, dry_run=True)
+    assert newcomer.id in present_sensors(kafka.connection)
+    assert "removed ingest-new" in seed(kafka.connection, others, prune=True, dry_run=False)
+    assert present_sensors(kafka.connection) == others
+    monkeypatch.setenv("COINCIDE_KAFKA_SERVERS", kafka.bootstrap)
     assert main(["--first"]) == 0  # which is not the first: what was removed stays so, and nothing else comes
-    assert present_sensors(kafka.bootstrap) == others
+    assert present_sensors(kafka.connection) == others
     told = [each for each in read_all(kafka.bootstrap, "coincide.audit") if each["subject"] == newcomer.id]
     assert [(each["component"], each["action"]) for each in told] == [
         ("command", "sensor.created"),
@@ -98,12 +98,12 @@ def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker, mo
 def test_a_change_of_a_template_that_a_kill_cuts_short_is_finished_at_the_next_start(
     kafka: Broker, tmp_path: Path
 ) -> None:
-    others, new = present_sensors(kafka.bootstrap), Histogram.uniform(-2, 0)
+    others, new = present_sensors(kafka.connection), Histogram.uniform(-2, 0)
     names = [f"ingest-cut-{nth}" for nth in range(3_000)]
     many = [{"id": name, "area": "ingest-cut", "streams": {"seismic": "ingest-cut"}} for name in names]
 
     def has_new() -> list[bool]:
-        present = present_sensors(kafka.bootstrap)
+        present = present_sensors(kafka.connection)
         return [present[name].streams["seismic"] == new for name in names]
 
     with running_ingest(kafka.bootstrap, tmp_path) as ingest, ThreadPoolExecutor(1) as asking:
@@ -122,7 +122,7 @@ def test_a_change_of_a_template_that_a_kill_cuts_short_is_finished_at_the_next_s
         until(lambda: all(has_new()))
         shown = ingest.call("GET", "/v1/templates/ingest-cut").json()
         assert (shown["id"], shown["sensors"], shown["behind"]) == (new.id, len(names), 0)
-    seed(kafka.bootstrap, others, prune=True, dry_run=False)
+    seed(kafka.connection, others, prune=True, dry_run=False)
 
 
 def test_a_sensor_changed_over_rest_is_stamped_anew_from_the_answer_on_and_outlives_a_restart(
@@ -154,7 +154,7 @@ def test_a_sensor_changed_over_rest_is_stamped_anew_from_the_answer_on_and_outli
     used = {each["id"]: each["template"] for record in records for each in rows_of(record.value)}
     first, second = (Histogram.uniform(start_s, 0).id for start_s in (-1, -2))
     assert used == {"before": first, "after": second, "restarted": second}
-    assert "ingest-rest" not in present_sensors(kafka.bootstrap)
+    assert "ingest-rest" not in present_sensors(kafka.connection)
 
 
 def test_an_endless_body_is_cut_off(kafka: Broker, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def line(tmp_path: Path) -> Iterator[Line]:
         running_ingest(broker.bootstrap, tmp_path, **common) as ingest,
         running_alerting(broker.bootstrap, tmp_path, **common, queries_path=None, matches_kept_s=kept_s) as alerting,
     ):
-        seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
+        seed(broker.connection, SENSORS, prune=False, dry_run=False)
         fusion.start_and_wait()
         for process in (ingest, alerting):
             process.wait_for("/readyz", 200)

@@ -29,7 +29,12 @@ HERE = Path(__file__).parent
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker of its own, for what is written there is nonsense."""
     with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
-        seed(broker.bootstrap, {name: SENSORS[name] for name in ("geo", "imb")}, prune=False, dry_run=False)
+        seed(
+            broker.connection,
+            {name: SENSORS[name] for name in ("geo", "imb")},
+            prune=False,
+            dry_run=False,
+        )
         yield broker
 
 

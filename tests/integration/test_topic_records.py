@@ -3,7 +3,7 @@
 import pytest
 
 from deploy.local.broker import Broker
-from services.common.kafka import create_producer
+from services.common.kafka.clients import create_producer
 from spark_jobs.replaying.topic_records import TopicRecords
 from tests.integration.topics import create_declared_topics
 
@@ -15,14 +15,14 @@ COUNT = 1_500  # more than the client hands out at once
 
 def test_parts_that_end_amid_what_was_fetched_give_each_record_once(kafka: Broker) -> None:
     create_declared_topics(kafka.bootstrap, PREFIX)
-    producer = create_producer(kafka.bootstrap, delivery_timeout_ms=120_000)
+    producer = create_producer(kafka.connection, delivery_timeout_ms=120_000)
     for nth in range(COUNT):
         for partition in (0, 1):
             producer.send(PREFIX + "detections", partition=partition, value=str(nth).encode())
     producer.flush(timeout=120)
     producer.close()
     found: list[tuple[int, int, bytes | None]] = []
-    with TopicRecords(kafka.bootstrap, PREFIX + "detections", 5.0) as topic:
+    with TopicRecords(kafka.connection, PREFIX + "detections", 5.0) as topic:
         at = topic.first_offsets()
         for ends in ({**at, 0: 100, 1: COUNT}, {**at, 0: 101, 1: COUNT}, {**at, 0: COUNT, 1: COUNT}):
             for chunk in topic.chunks(at, ends, lambda: None):

@@ -14,7 +14,8 @@ from kafka import TopicPartition
 from coincide import Histogram
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.connection import KafkaConnection
 from services.ingest.registry.seed import present_sensors, seed
 from services.ingest.registry.sensors import Sensor
 from tests.integration.service_process import AlertingProcess, IngestProcess, running_alerting, running_ingest
@@ -62,7 +63,7 @@ def started(stack: ExitStack, bootstrap: str, prefix: str, folder: Path) -> Serv
     folder.mkdir()
     create_declared_topics(bootstrap, prefix)
     sensor = Sensor(prefix.strip("."), "bay", {"seismic": Histogram.uniform(-1, 1)})
-    seed(bootstrap, {sensor.id: sensor}, prune=False, dry_run=False, prefix=prefix)
+    seed(KafkaConnection(servers=bootstrap), {sensor.id: sensor}, prune=False, dry_run=False, prefix=prefix)
     own: dict[str, Any] = {"topic_prefix": prefix, "require_keys": True}
     ingest = stack.enter_context(running_ingest(bootstrap, folder, **own))
     alerting = stack.enter_context(running_alerting(bootstrap, folder, queries_path=None, **own))
@@ -110,7 +111,7 @@ def test_what_one_system_is_told_the_other_never_sees(systems: list[Served]) -> 
         assert other.name not in changed
         assert system.ask(other.alerting, "GET", "/v1/queries").status_code == 401  # a key opens its own system
         assert system.ask(other.ingest, "GET", "/v1/sensors").status_code == 401
-        assert list(present_sensors(system.bootstrap, system.prefix)) == [name]
+        assert list(present_sensors(KafkaConnection(servers=system.bootstrap), system.prefix)) == [name]
         assert [each["id"] for each in detections_of(system.bootstrap, system.prefix)] == [f"d-{name}"]
         told = system.ask(system.alerting, "GET", "/metrics").text
         assert f'coincide_alerting_records_inserted_total{{topic="{system.prefix}matches"}} 1.0' in told
@@ -121,7 +122,7 @@ def test_what_one_system_is_told_the_other_never_sees(systems: list[Served]) -> 
 def test_kafkas_tools_see_each_system_under_a_group_of_its_own(systems: list[Served], nth: int) -> None:
     system = systems[nth]
     system.ask(system.alerting, "PUT", "/v1/queries/seen", json=query("seen")).raise_for_status()
-    consumer = create_consumer(system.bootstrap, group_id=f"{system.name}-alerting")
+    consumer = create_consumer(KafkaConnection(servers=system.bootstrap), group_id=f"{system.name}-alerting")
     try:
         until(lambda: consumer.committed(TopicPartition(system.prefix + "queries", 0)) is not None)
     finally:

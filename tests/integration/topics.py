@@ -12,7 +12,8 @@ from kafka import TopicPartition
 
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports
-from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.kafka.clients import create_admin, create_consumer, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.common.topics import create_topics, load_topics
 from tests.reference.frames import rows_of
@@ -35,14 +36,14 @@ def running_broker(folder: Path) -> Iterator[Broker]:
 
 def create_declared_topics(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> None:
     """Create every declared topic, under names that begin with ``prefix``."""
-    admin = create_admin(bootstrap)
+    admin = create_admin(KafkaConnection(servers=bootstrap))
     create_topics(admin, load_topics(ROOT / "config" / "topics.yaml", TopicNames(prefix)))
     admin.close()
 
 
 def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, Any]]) -> None:
     """Send ``records``, values as they are or else as JSON, and return when all are acknowledged."""
-    producer = create_producer(bootstrap)
+    producer = create_producer(KafkaConnection(servers=bootstrap))
     written = [(key, value if isinstance(value, bytes) else json.dumps(value).encode()) for key, value in records]
     for sent in [producer.send(topic, key=key, value=value) for key, value in written]:
         sent.get(timeout=30)
@@ -51,7 +52,10 @@ def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, Any]]) -> No
 
 def expire(bootstrap: str, topic: str) -> None:
     """Have Kafka delete all records of a topic, as its retention would."""
-    consumer, admin = create_consumer(bootstrap), create_admin(bootstrap)
+    consumer, admin = (
+        create_consumer(KafkaConnection(servers=bootstrap)),
+        create_admin(KafkaConnection(servers=bootstrap)),
+    )
     try:
         there = [TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()]
         admin.delete_records(consumer.end_offsets(there))
@@ -62,7 +66,7 @@ def expire(bootstrap: str, topic: str) -> None:
 
 def records_of(bootstrap: str, topic: str) -> list[Any]:
     """Return every record now on ``topic``, values read as JSON."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(KafkaConnection(servers=bootstrap))
     try:
         partitions = [TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(partitions)

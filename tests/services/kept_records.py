@@ -7,6 +7,7 @@ import msgspec
 
 from services.common.access.access_keys import KEYS, KeyRing, key_in, new_key
 from services.common.access.audit import AUDIT
+from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from services.common.topic_names import DEFAULT_NAMES
 
@@ -15,7 +16,7 @@ class KeptRecords(RecordPublisher):
     """Keeps what it is given; `is_away` acknowledges nothing."""
 
     def __init__(self) -> None:
-        super().__init__("nowhere:1", 1.0, DEFAULT_NAMES)
+        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, DEFAULT_NAMES)
         self.ring = KeyRing()
         self.topics: dict[str, list[tuple[bytes, bytes | None]]] = {KEYS: [], AUDIT: []}
         self.is_away = False

@@ -20,6 +20,7 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.access.guard import Guard
 from services.common.access.origins import Origins
+from services.common.kafka.connection import KafkaConnection
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSessions
 from services.console.metrics import ConsoleMetrics
@@ -254,7 +255,7 @@ def test_another_method_reaches_nothing(
 def job(request: pytest.FixtureRequest, keys: KeptRecords) -> Iterator[tuple[str, int, Reached]]:
     """A job's HTTP server: its name, its port, and what is reached, by the place that it goes by."""
     reached: Reached = []
-    settings = FusionSettings(port=0, kafka_bootstrap="127.0.0.1:1", require_keys=True)
+    settings = FusionSettings(port=0, kafka=KafkaConnection(servers="127.0.0.1:1"), require_keys=True)
     access = ComponentAccess(request.param, settings, CollectorRegistry(), publisher=keys)
     access.guard._ring = keys.ring
     of_history = request.param == "history"

@@ -14,7 +14,8 @@ from typing import Any
 from kafka import TopicPartition
 
 from coincide import Detections, Histogram, Window, timing_join
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.connection import KafkaConnection
 from tests.reference.frames import rows_of
 from tests.reference.silence import SlowSilence
 from trials.chaos.ledger import Name
@@ -95,7 +96,7 @@ def judged(bootstrap: str, delay_us: int, quiet_us: int) -> Judged:
 
 
 def _records(bootstrap: str) -> Iterator[tuple[int, bytes | None]]:
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(KafkaConnection(servers=bootstrap))
     try:
         partitions = [TopicPartition(TOPIC, each) for each in consumer.partitions_for_topic(TOPIC) or ()]
         consumer.assign(partitions)

@@ -23,6 +23,7 @@ from services.alerting.metrics import Metrics
 from services.alerting.records.records import TOPICS
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease, LeaseLostError
+from services.common.kafka.faults import refusal_of
 from services.common.record_publisher import KafkaAwayError
 
 POLL_S = 0.25
@@ -41,6 +42,8 @@ def sentence_of(error: Exception) -> str:
         return f"the database {'is locked by another process' if is_locked else 'cannot be used'}"
     if isinstance(error, TopicMissingError):
         return f"Kafka cannot be used: {error}"
+    if (refusal := refusal_of(error)) is not None:
+        return f"Kafka cannot be used: {refusal}"
     if isinstance(error, KafkaError | OSError | KafkaAwayError):
         return NO_ANSWER
     return "Kafka cannot be followed: the log of alerting says why"

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, select
 
 from services.alerting.store.dialect import upsert
 from services.alerting.store.tables import positions
-from services.common.kafka import create_consumer, described_topics
+from services.common.kafka.clients import create_consumer, described_topics
+from services.common.kafka.connection import KafkaConnection
 
 PROBE_TIMEOUT_MS = 5_000
 
@@ -51,11 +52,13 @@ class KafkaSession:
     time out, and a database that was deleted is filled again from the beginning.
     """
 
-    def __init__(self, bootstrap: str, group: str, topics: Iterable[str], watched: str, max_records: int) -> None:
-        described, self.topic_ids = _describe(bootstrap, (*topics, watched))
+    def __init__(
+        self, kafka: KafkaConnection, group: str, topics: Iterable[str], watched: str, max_records: int
+    ) -> None:
+        described, self.topic_ids = _describe(kafka, (*topics, watched))
         self.partitions = [each for each in described if each.topic != watched]
         self.watched = [each for each in described if each.topic == watched]  # whose ends are asked for, no more
-        self._consumer = create_consumer(bootstrap, group_id=group, max_poll_records=max_records)
+        self._consumer = create_consumer(kafka, group_id=group, max_poll_records=max_records)
         self._consumer.assign(described)  # what it keeps metadata of: every topic, whatever is read from it
         self._consumer.topics()  # and wait for it: until then it knows no leader
 
@@ -116,8 +119,8 @@ class KafkaSession:
             self._consumer.commit_async(offsets, callback=lambda _offsets, _response: None)
 
 
-def _describe(bootstrap: str, topics: tuple[str, ...]) -> tuple[list[TopicPartition], dict[str, str]]:
-    described = described_topics(bootstrap, topics)
+def _describe(kafka: KafkaConnection, topics: tuple[str, ...]) -> tuple[list[TopicPartition], dict[str, str]]:
+    described = described_topics(kafka, topics)
     missing = [name for name in topics if not described.get(name, {}).get("partitions")]
     if missing:
         raise TopicMissingError(f"these topics do not exist: {', '.join(missing)}")

@@ -273,7 +273,7 @@ class Telling:
     def __init__(
         self, settings: AlertingSettings, engine: Engine, receivers: Receivers, metrics: Metrics, lease: Lease
     ) -> None:
-        self._outcomes = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s, settings.topic_names)
+        self._outcomes = RecordPublisher(settings.kafka, settings.kafka_timeout_s, settings.topic_names)
         self._term: str | None = None
         self._sending = Sending(
             receivers,

@@ -19,7 +19,9 @@ from services.common.access.caller import command_caller
 from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
 from services.common.instants import in_rfc_3339, system_clock_us
+from services.common.kafka_option import add_connection_option, connection_of
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.settings import SettingsError
 from services.common.topic_names import add_prefix_option
 
 TIMEOUT_S = 10.0
@@ -28,11 +30,15 @@ TIMEOUT_S = 10.0
 def main(arguments: list[str] | None = None) -> int | str:
     """Run the command; 0, or the sentence that `sys.exit` writes."""
     given = _parser().parse_args(arguments)
+    try:
+        given.kafka = connection_of(given)
+    except SettingsError as error:
+        return str(error)
     publisher = RecordPublisher(given.kafka, TIMEOUT_S, given.names)
     try:
         return {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
     except (KafkaError, KafkaAwayError) as error:
-        return f"Kafka at {given.kafka} cannot be used: {error}"
+        return f"Kafka at {given.kafka.servers} cannot be used: {error}"
     finally:
         publisher.close()
 
@@ -86,7 +92,7 @@ def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.common.access", description="Make and revoke keys.")
-    parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
+    add_connection_option(parser)
     add_prefix_option(parser)
     commands = parser.add_subparsers(dest="command", required=True)
     create = commands.add_parser("create", help="make a key and write its text, once")

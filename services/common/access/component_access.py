@@ -16,7 +16,7 @@ from services.common.access.guard import Guard, first_key
 from services.common.access.keys_topic import KeysView
 from services.common.access.origins import Origins
 from services.common.compacted_topic import TopicFollower
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings, ListeningSettings, SettingsError
 
@@ -40,7 +40,7 @@ class ComponentAccess:
         self.ring, self.registry = KeyRing(), registry
         self.needs_key = settings.needs_key
         self._names = names = settings.topic_names
-        self.publisher = publisher or RecordPublisher(settings.kafka_bootstrap, AUDIT_TIMEOUT_S, names)
+        self.publisher = publisher or RecordPublisher(settings.kafka, AUDIT_TIMEOUT_S, names)
         self.audit = AuditTrail(component, self.publisher, unaudited.inc)
         self.guard = Guard(
             Origins(settings.host, settings.allowed_hosts, settings.allowed_origins),
@@ -49,7 +49,7 @@ class ComponentAccess:
             names=names,
             on_refused=lambda reason: refused.labels(reason).inc(),
         )
-        connect = partial(create_consumer, settings.kafka_bootstrap)
+        connect = partial(create_consumer, settings.kafka)
         self._follower = TopicFollower(names.full(KEYS), KeysView(self.ring, self._warn), connect)
 
     def _warn(self) -> None:

@@ -10,15 +10,16 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
 from services.common.compacted_topic import records_so_far
-from services.common.kafka import create_consumer
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
 
 log = logging.getLogger(__name__)
 
 
-def present_keys(bootstrap: str, names: TopicNames) -> dict[str, AccessKey]:
+def present_keys(kafka: KafkaConnection, names: TopicNames) -> dict[str, AccessKey]:
     """Return every valid key by its id; raises `KafkaError`."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(kafka)
     try:
         return _valid(records_so_far(consumer, TopicPartition(names.full(KEYS), 0)))
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.partitioner.default import DefaultPartitioner
 
-from services.common.kafka import close_producer
+from services.common.kafka.clients import close_producer
 
 Completion = Callable[[], None]
 

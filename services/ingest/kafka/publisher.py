@@ -11,6 +11,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from services.common.instants import Clock, system_clock_us
+from services.common.kafka.faults import in_words, refusal_of
 from services.common.topic_names import TopicNames
 from services.ingest.kafka.frame import Frame, heartbeat
 from services.ingest.kafka.producer import CLOSE_S, Completions, Connection, Pending
@@ -217,8 +218,8 @@ class KafkaPublisher:
                 partitions = producer.partitions_for(asked)
         except (KafkaError, OSError, RuntimeError) as error:
             finds_no_topic = producer is not None  # who has one has heard from Kafka just now
-            self.problem = self._lacks(asked) if finds_no_topic else NOT_CONNECTED
-            log.warning("Kafka cannot be used: %s (%s)", self.problem, type(error).__name__)
+            self.problem = refusal_of(error) or (self._lacks(asked) if finds_no_topic else NOT_CONNECTED)
+            log.warning("Kafka cannot be used: %s (%s)", self.problem, in_words(error))
             if producer is not None:
                 Connection(producer).close()
             return False

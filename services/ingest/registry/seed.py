@@ -19,7 +19,9 @@ from services.common.access.caller import command_caller
 from services.common.compacted_topic import end_offset, records_so_far
 from services.common.declared_streams import DeclaredStreams
 from services.common.instants import system_clock_us
-from services.common.kafka import close_producer, create_consumer, create_producer
+from services.common.kafka.clients import close_producer, create_consumer, create_producer
+from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.faults import in_words
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
@@ -84,7 +86,7 @@ def _seeded(before: T, after: T) -> T:
 
 
 def seed(
-    bootstrap: str,
+    kafka: KafkaConnection,
     declared: Mapping[str, Sensor],
     templates: Mapping[str, NamedTemplate] = MappingProxyType({}),
     *,
@@ -97,7 +99,7 @@ def seed(
 
     After a `KafkaError`, running it again finishes the job.
     """
-    present, named = present_sensors(bootstrap, prefix), present_templates(bootstrap, prefix)
+    present, named = present_sensors(kafka, prefix), present_templates(kafka, prefix)
     of_templates = Difference.between(named, templates)
     new_templates = of_templates.changes(named, templates, overwrite=overwrite)
     wanted = {id_: renewed(sensor, named | _there(new_templates)) for id_, sensor in declared.items()}
@@ -111,7 +113,7 @@ def seed(
         of_templates = replace(of_templates, surplus=[each for each in of_templates.surplus if each not in in_use])
         new_templates |= dict.fromkeys(of_templates.surplus)
     if not dry_run:
-        _publish(bootstrap, TopicNames(prefix), named, new_templates, present, changes)
+        _publish(kafka, TopicNames(prefix), named, new_templates, present, changes)
     report = partial(_report, prune=prune, dry_run=dry_run, overwrite=overwrite)
     lines = report(of_templates, len(templates), kind="template ") if templates or named else []
     return lines + report(of_sensors, len(declared))
@@ -130,18 +132,18 @@ def _following(
     return {id_: _seeded(others[id_], sensor) for id_, sensor in follow.items() if sensor != others[id_]}
 
 
-def was_ever_seeded(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> bool:
+def was_ever_seeded(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> bool:
     """Whether there ever was a sensor, also one that was removed since; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(kafka)
     try:
         return end_offset(consumer, TopicPartition(TopicNames(prefix).full(SENSORS), 0)) > 0
     finally:
         consumer.close(timeout_ms=1000)
 
 
-def present_sensors(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str, Sensor]:
+def present_sensors(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> dict[str, Sensor]:
     """Return the sensors on the topic; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(kafka)
     try:
         sensors: dict[str, Sensor | None] = {}
         for some in changes_so_far(consumer, TopicNames(prefix)):
@@ -151,9 +153,9 @@ def present_sensors(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str, S
         consumer.close(timeout_ms=1000)
 
 
-def present_templates(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str, NamedTemplate]:
+def present_templates(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> dict[str, NamedTemplate]:
     """Return the templates on their topic; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(kafka)
     try:
         templates = NamedTemplates()
         templates.replace(records_so_far(consumer, TopicPartition(TopicNames(prefix).full(TEMPLATES), 0)))
@@ -162,9 +164,9 @@ def present_templates(bootstrap: str, prefix: str = DEFAULT_PREFIX) -> dict[str,
         consumer.close(timeout_ms=1000)
 
 
-def present_streams(bootstrap: str, file: Streams, prefix: str = DEFAULT_PREFIX) -> Streams:
+def present_streams(kafka: KafkaConnection, file: Streams, prefix: str = DEFAULT_PREFIX) -> Streams:
     """Return the streams of the file as REST has changed them since; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(kafka)
     try:
         streams = DeclaredStreams(file, follows=True)
         streams.replace(records_so_far(consumer, TopicPartition(TopicNames(prefix).full(QUERIES), 0)))
@@ -191,7 +193,7 @@ class _Batch:
 
 
 def _publish(
-    bootstrap: str,
+    kafka: KafkaConnection,
     names: TopicNames,
     named: Mapping[str, NamedTemplate],
     templates: Changes[NamedTemplate],
@@ -199,7 +201,7 @@ def _publish(
     sensors: Changes[Sensor],
 ) -> None:
     """Write templates before the sensors that name them, and then what the audit trail tells of both."""
-    producer: KafkaProducer = create_producer(bootstrap)
+    producer: KafkaProducer = create_producer(kafka)
     batch, who = _Batch(producer, names), command_caller()
     audit = AuditTrail("command", batch)
     try:
@@ -241,7 +243,7 @@ def main(arguments: list[str] | None = None) -> int | str:
     options = parser.parse_args(arguments)
     try:
         settings = load_settings(IngestSettings, options.config, os.environ)
-        kafka, prefix = settings.kafka_bootstrap, settings.topic_prefix
+        kafka, prefix = settings.kafka, settings.topic_prefix
         if options.first and was_ever_seeded(kafka, prefix):
             sys.stdout.write("sensors were registered before: the file is not read (leave out --first to publish it)\n")
             return 0
@@ -252,7 +254,7 @@ def main(arguments: list[str] | None = None) -> int | str:
     except SettingsError as error:
         return str(error)
     except KafkaError as error:
-        return f"Kafka at {settings.kafka_bootstrap} cannot be used: {type(error).__name__}"
+        return f"Kafka at {settings.kafka.servers} cannot be used: {in_words(error)}"
     sys.stdout.write("\n".join(done) + "\n")
     return 0
 

@@ -26,25 +26,22 @@ from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
 
 
-def bootstraps(address: str) -> dict[str, str]:
-    return {f"COINCIDE_{each}_KAFKA_BOOTSTRAP": address for each in ("INGEST", "ALERTING", "FUSION")}
-
-
 def test_the_checkouts_ports_are_those_of_the_settings() -> None:
     assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030, 8040, 8050, 8000)
     assert Layout.of_checkout({}).runtime == RUNTIME
-    moved = {**bootstraps("127.0.0.1:19092"), "COINCIDE_INGEST_PORT": "18010"}
+    moved = {"COINCIDE_KAFKA_SERVERS": "127.0.0.1:19092", "COINCIDE_INGEST_PORT": "18010"}
     assert astuple(Layout.of_checkout(moved).ports)[:3] == (19092, 19093, 18010)
 
 
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
-        ({"COINCIDE_INGEST_KAFKA_BOOTSTRAP": "127.0.0.1:1"}, "kafka_bootstrap must be the same"),
+        ({"COINCIDE_INGEST_KAFKA": "{servers: '127.0.0.1:1'}"}, "the servers of kafka must be the same"),
         (
-            bootstraps("kafka.example:9092"),
-            "runs its own Kafka on 127.0.0.1, and kafka_bootstrap is 'kafka.example:9092'",
+            {"COINCIDE_KAFKA_SERVERS": "kafka.example:9092"},
+            "runs its own Kafka on 127.0.0.1, and servers of kafka is 'kafka.example:9092'",
         ),
+        ({"COINCIDE_KAFKA_PROTOCOL": "SSL"}, "which knows no TLS and no users"),
         ({"COINCIDE_ALERTING_PORT": "high"}, "port"),
         ({"COINCIDE_FUSION_COLOUR": "red"}, "colour"),
     ],
@@ -64,8 +61,8 @@ def test_the_archive_runs_where_somebody_says_where() -> None:
     assert (demo.archives, demo.overrides) == (True, there)
     own = Layout.of_checkout({"COINCIDE_ARCHIVE_PATH": "mine"}, {"COINCIDE_ARCHIVE_PATH": "there"})
     assert (own.archives, own.overrides) == (True, {"COINCIDE_HISTORY_ARCHIVE_PATH": '"mine"', **front})
-    elsewhere = {"COINCIDE_ARCHIVE_PATH": "mine", "COINCIDE_ARCHIVE_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
-    with pytest.raises(LocalError, match="kafka_bootstrap must be the same"):
+    elsewhere = {"COINCIDE_ARCHIVE_PATH": "mine", "COINCIDE_ARCHIVE_KAFKA": "{servers: '127.0.0.1:1'}"}
+    with pytest.raises(LocalError, match="the servers of kafka must be the same"):
         Layout.of_checkout(elsewhere)
 
 
@@ -114,7 +111,7 @@ def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name:
     ingest = load_settings(IngestSettings, None, own)
     alerting = load_settings(AlertingSettings, None, own)
     fusion = load_settings(FusionSettings, None, own)
-    assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {layout.bootstrap}
+    assert {ingest.kafka, alerting.kafka, fusion.kafka} == {layout.kafka}
     archive = load_settings(ArchiveSettings, None, own)
     history = load_settings(HistorySettings, None, own)
     console = load_settings(ConsoleSettings, None, own)

@@ -24,6 +24,7 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store.live_rows import StoredRow
 from services.common.access.component_access import ComponentAccess
 from services.common.http.shares import NoPlaceError
+from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from tests.services.alerting.sample_records import NAMES, RECEIVED_AT_MS, Database, Record, match_record
 from tests.services.kept_records import KeptRecords
@@ -38,7 +39,7 @@ class ListPublisher(RecordPublisher):
     loop: asyncio.AbstractEventLoop
 
     def __init__(self, database: Database, progress: Progress) -> None:
-        super().__init__("nowhere:1", 1.0, NAMES)
+        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, NAMES)
         self._database = database
         self._progress = progress
         self.topic: list[Record] = []

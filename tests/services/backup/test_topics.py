@@ -13,7 +13,8 @@ from deploy.local.machine import free_ports
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
 from services.backup.topics import Place, SavedRecord, restore_topics, save_topics
-from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.kafka.clients import create_admin, create_consumer, create_producer
+from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
 from services.common.topics import Topic, create_topics
 
@@ -42,7 +43,10 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
 def write_to(bootstrap: str) -> None:
     """Partition 1 of the detections begins behind what expired, and partition 2 has no record any more."""
-    admin, producer = create_admin(bootstrap), create_producer(bootstrap)
+    admin, producer = (
+        create_admin(KafkaConnection(servers=bootstrap)),
+        create_producer(KafkaConnection(servers=bootstrap)),
+    )
     create_topics(admin, TOPICS)
     fill(admin, TopicPartition(DETECTIONS, 1), 0, EXPIRED)
     fill(admin, TopicPartition(DETECTIONS, 2), 0, 7)
@@ -65,7 +69,7 @@ def write_to(bootstrap: str) -> None:
 
 def read(bootstrap: str, topic: str) -> tuple[dict[int, tuple[int, int]], list[tuple[Any, ...]]]:
     """Return the first and the end offset of each partition, and all records."""
-    consumer = create_consumer(bootstrap)
+    consumer = create_consumer(KafkaConnection(servers=bootstrap))
     places = [TopicPartition(topic, n) for n in range(TOPICS[topic].partitions)]
     consumer.assign(places)
     consumer.seek_to_beginning()
@@ -81,28 +85,28 @@ def read(bootstrap: str, topic: str) -> tuple[dict[int, tuple[int, int]], list[t
 @pytest.mark.jvm
 def test_a_restored_kafka_has_the_same_records_in_the_same_places(brokers: tuple[str, str], tmp_path: Path) -> None:
     first, second = brokers
-    saved = save_topics(first, TOPICS, NAMES, tmp_path)
+    saved = save_topics(KafkaConnection(servers=first), TOPICS, NAMES, tmp_path)
     assert saved[DETECTIONS] == [
         SavedPartition(0, 6, 6),
         SavedPartition(EXPIRED, EXPIRED + 6, 6),
         SavedPartition(7, 7, 0),
     ]
-    restore_topics(second, TOPICS, NAMES, saved, tmp_path)
+    restore_topics(KafkaConnection(servers=second), TOPICS, NAMES, saved, tmp_path)
     for topic in TOPICS:
         places, records = read(first, topic)
         assert len(records) == 12
         assert read(second, topic) == (places, records), topic
 
     with pytest.raises(BackupError, match=r"has records: restore into a Kafka without any"):
-        restore_topics(second, TOPICS, NAMES, saved, tmp_path)
+        restore_topics(KafkaConnection(servers=second), TOPICS, NAMES, saved, tmp_path)
     another = {"reef.new": Topic(partitions=1)}
     with pytest.raises(
         BackupError,
         match=r"the backup has the topic reef\.detections, which [^\n]* not declare for the topic_prefix 'reef\.'$",
     ):
-        restore_topics(second, another, NAMES, {DETECTIONS: saved[DETECTIONS]}, tmp_path)
+        restore_topics(KafkaConnection(servers=second), another, NAMES, {DETECTIONS: saved[DETECTIONS]}, tmp_path)
     with pytest.raises(BackupError, match=r"^there is no topic reef\.new: [^\n]* --prefix reef\. creates it$"):
-        save_topics(first, another, NAMES, tmp_path / "other")
+        save_topics(KafkaConnection(servers=first), another, NAMES, tmp_path / "other")
 
 
 class Sent:

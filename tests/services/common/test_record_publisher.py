@@ -9,6 +9,7 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 
 from services.common import record_publisher
+from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from services.common.topic_names import DEFAULT_NAMES
 
@@ -35,7 +36,7 @@ class Kafka:
 def test_while_kafka_is_away_one_tries_and_the_others_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = Kafka()
     monkeypatch.setattr(record_publisher, "create_producer", lambda *_, **__: kafka)
-    records = RecordPublisher("nowhere:9092", 10, DEFAULT_NAMES)
+    records = RecordPublisher(KafkaConnection(servers="nowhere:9092"), 10, DEFAULT_NAMES)
     with ThreadPoolExecutor(1) as pool:
         kafka.may_fail.set()
         with pytest.raises(KafkaAwayError):
@@ -73,17 +74,17 @@ class CountedLock:
 
 def test_who_waits_while_kafka_fails_is_refused_without_a_try_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = Kafka()
-    connected: list[str] = []
+    connected: list[KafkaConnection] = []
 
-    def connect(bootstrap: str, **_: Any) -> Kafka:
-        connected.append(bootstrap)
+    def connect(to: KafkaConnection, **_: Any) -> Kafka:
+        connected.append(to)
         return kafka
 
     monkeypatch.setattr(record_publisher, "create_producer", connect)
-    records = RecordPublisher("nowhere:9092", 10, DEFAULT_NAMES)
+    records = RecordPublisher(KafkaConnection(servers="nowhere:9092"), 10, DEFAULT_NAMES)
     monkeypatch.setattr(records, "_lock", CountedLock(kafka))
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(records.publish, "topic", None, None) for _ in range(3)]
         failures = [str(each.exception(10)) for each in waiting]
-    assert connected == ["nowhere:9092"]
+    assert connected == [KafkaConnection(servers="nowhere:9092")]
     assert sum("the request before this one" in failure for failure in failures) == 2

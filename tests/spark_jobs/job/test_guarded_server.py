@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from services.common.access.component_access import ComponentAccess
+from services.common.kafka.connection import KafkaConnection
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.settings import FusionSettings
 from tests.services.kept_records import KeptRecords
@@ -22,7 +23,9 @@ def records() -> KeptRecords:
 
 @pytest.fixture
 def client(records: KeptRecords) -> Iterator[httpx2.Client]:
-    settings = FusionSettings(port=0, kafka_bootstrap="127.0.0.1:1", require_keys=True, allowed_origins=(ORIGIN,))
+    settings = FusionSettings(
+        port=0, kafka=KafkaConnection(servers="127.0.0.1:1"), require_keys=True, allowed_origins=(ORIGIN,)
+    )
     registry = CollectorRegistry()
     access = ComponentAccess("fusion", settings, registry, publisher=records)
     records.follow_with(access.ring)
@@ -77,7 +80,7 @@ def test_a_refused_body_does_not_cost_the_answer(client: httpx2.Client) -> None:
 
 def test_one_peer_has_half_of_the_connections(records: KeptRecords, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_jobs.job.http_server.MOST_CONNECTIONS", 4)
-    settings = FusionSettings(port=0, kafka_bootstrap="127.0.0.1:1")
+    settings = FusionSettings(port=0, kafka=KafkaConnection(servers="127.0.0.1:1"))
     access = ComponentAccess("fusion", settings, CollectorRegistry(), publisher=records)
     server = JobServer(settings, access, CollectorRegistry(), lambda: None)
     server.start()

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.listener import QueryIdleEvent
 
 from coincide.sliding.choice import TYPICAL
 from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
@@ -269,7 +270,7 @@ def test_a_source_without_new_offsets_keeps_what_it_had_processed(registry: Coll
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
 def url(registry: CollectorRegistry, liveliness: Liveliness, request: pytest.FixtureRequest) -> Iterator[str]:
-    settings = FusionSettings(host=request.param, port=0, kafka_bootstrap="127.0.0.1:1")
+    settings = FusionSettings(host=request.param, port=0, kafka=KafkaConnection(servers="127.0.0.1:1"))
     access = ComponentAccess("fusion", settings, registry)
     server = JobServer(settings, access, registry, liveliness.why_not_ready)
     server.start()

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from services.common.access.component_access import ComponentAccess
 from services.common.http.route_table import PathRoute, RouteTable
+from services.common.kafka.connection import KafkaConnection
 from spark_jobs.job.http_server import GuardedHandler, GuardedServer, JobServer
 from spark_jobs.settings import FusionSettings
 from tests.services.kept_records import KeptRecords
@@ -43,7 +44,7 @@ class Endless(GuardedHandler):
 
 
 def test_a_reader_that_takes_nothing_is_cut_off() -> None:
-    settings = FusionSettings(port=0, kafka_bootstrap="127.0.0.1:1", send_timeout_s=LIMIT_S)
+    settings = FusionSettings(port=0, kafka=KafkaConnection(servers="127.0.0.1:1"), send_timeout_s=LIMIT_S)
     access = ComponentAccess("fusion", settings, CollectorRegistry(), publisher=KeptRecords())
     server: GuardedServer = Noting(settings, access, CollectorRegistry(), lambda: None)
     server.RequestHandlerClass = Endless

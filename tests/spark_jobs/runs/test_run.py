@@ -17,6 +17,7 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
 from deploy.local.machine import free_ports
+from services.common.kafka.connection import KafkaConnection
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, write_rows
 from spark_jobs.archiving.merging import merge_folders
@@ -305,7 +306,7 @@ def test_what_cannot_be_done_is_a_sentence_and_stands_in_the_summary(
 ) -> None:
     run = run_of(archive, **more)
     if more.get("source"):
-        nowhere = run.settings.model_copy(update={"kafka_bootstrap": "127.0.0.1:1"})
+        nowhere = run.settings.model_copy(update={"kafka": KafkaConnection(servers="127.0.0.1:1")})
         run = Run(run.request, nowhere, STREAMS, run.reporter)
     with pytest.raises(RunError, match=sentence) as refusal:
         run.execute()
@@ -351,8 +352,8 @@ def test_who_names_no_source_gets_one_that_can_tell(has_archive: bool, as_live: 
 def test_as_live_alone_asks_kafka(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in {"RUNS_PATH": archive.path / "runs", "KAFKA_BOOTSTRAP": f"127.0.0.1:{free_ports(1)[0]}"}.items():
-        monkeypatch.setenv(f"COINCIDE_HISTORY_{name}", str(value))
+    monkeypatch.setenv("COINCIDE_HISTORY_RUNS_PATH", str(archive.path / "runs"))
+    monkeypatch.setenv("COINCIDE_KAFKA_SERVERS", f"127.0.0.1:{free_ports(1)[0]}")
     monkeypatch.setenv("COINCIDE_HISTORY_KAFKA_TIMEOUT_S", "0.5")
     query = archive.path / "ruled.json"
     query.write_text(json.dumps(RULED))

@@ -14,6 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from services.common.access.component_access import ComponentAccess
+from services.common.kafka.connection import KafkaConnection
 from services.common.template_proposals import TemplateProposal
 from spark_jobs.archiving.folders import DAY_US, Archive
 from spark_jobs.history import history_queue, run_service
@@ -36,7 +37,9 @@ ASKED = {"query": RULED, "from": 0, "to": "1970-01-01T00:01:01Z", "min_threshold
 @pytest.fixture
 def settings(archive: Archive) -> HistorySettings:
     runs = archive.path.parent / "runs"
-    return HistorySettings(archive_path=archive.path, runs_path=runs, runs_kept=2, kafka_bootstrap="127.0.0.1:1")
+    return HistorySettings(
+        archive_path=archive.path, runs_path=runs, runs_kept=2, kafka=KafkaConnection(servers="127.0.0.1:1")
+    )
 
 
 @pytest.fixture

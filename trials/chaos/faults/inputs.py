@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from deploy.local.machine import ROOT
-from services.common.kafka import close_producer, create_producer
+from services.common.kafka.clients import close_producer, create_producer
 from services.common.topics import load_topics
 from trials.chaos.faults.fault import Fault, Place, fault
 from trials.chaos.load import WANDERING
@@ -37,7 +37,7 @@ def poisons(random: Random) -> list[bytes | None]:
 
 @contextmanager
 def _poisoned(place: Place) -> Iterator[None]:
-    producer = create_producer(place.system.layout.bootstrap)
+    producer = create_producer(place.system.layout.kafka)
     try:
         topics = load_topics(ROOT / "config" / "topics.yaml")
         written = [(topic, value) for topic in topics for value in poisons(place.random)]

@@ -26,6 +26,7 @@ from services.alerting.store.lease import Lease
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail
+from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import RecordPublisher
 from tests.patience import until
 from tests.services.alerting.sample_records import (
@@ -112,7 +113,7 @@ class ListSession(KafkaSession):
 
 class LogPublisher(RecordPublisher):
     def __init__(self, log: Log) -> None:
-        super().__init__("nowhere:1", 1.0, NAMES)
+        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, NAMES)
         self._log = log
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:

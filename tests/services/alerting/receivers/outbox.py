@@ -9,6 +9,7 @@ from typing import Any
 from services.alerting.receivers.sending import Rest, Sending
 from services.alerting.records.receiver import Receiver, Receivers
 from services.common.instants import system_clock_us
+from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from tests.services.alerting.sample_records import NAMES, Database, Record, episode_record, record, ruled
 
@@ -17,7 +18,7 @@ class ListedOutcomes(RecordPublisher):
     """Kafka as a list; what is written comes back into the database when the test reads it."""
 
     def __init__(self) -> None:
-        super().__init__("nowhere:1", 1.0, NAMES)
+        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, NAMES)
         self.records: list[Record] = []
         self.is_away = False
 

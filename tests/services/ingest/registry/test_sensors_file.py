@@ -7,6 +7,7 @@ from kafka import TopicPartition
 
 from coincide import Histogram
 from coincide.wire.stream_records import StreamRecord
+from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry import seed as seeding
 from services.ingest.registry.named_templates import NamedTemplate
@@ -121,7 +122,9 @@ class Topics:
                     del known[name]
 
     def seed(self, declared: Declared, *, overwrite: bool = False, prune: bool = False) -> list[str]:
-        return seed("", declared.sensors, declared.templates, prune=prune, dry_run=False, overwrite=overwrite)
+        return seed(
+            KafkaConnection(), declared.sensors, declared.templates, prune=prune, dry_run=False, overwrite=overwrite
+        )
 
 
 def test_sensors_follow_the_templates_that_they_name_whoever_edited_which(
@@ -188,7 +191,7 @@ def test_streams_declared_over_rest_are_known_and_those_removed_are_not(monkeypa
     ]
     records = [record("queries", each.to_record(), each.key) for each in changes]
     monkeypatch.setattr(seeding, "create_consumer", lambda _bootstrap: TopicConsumer(records))
-    known = seeding.present_streams("broker:9092", STREAMS)
+    known = seeding.present_streams(KafkaConnection(servers="broker:9092"), STREAMS)
     assert known["sound"].max_delay_s == 60
     assert "seismic" not in known
     assert known.keys() == {*STREAMS, "sound"} - {"seismic"}

@@ -8,29 +8,31 @@ import pytest
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
 from deploy.local.machine import free_ports, wait_until
-from services.common import kafka
-from services.common.kafka import close_producer, create_admin, create_consumer, create_producer
+from services.common.kafka import clients, greeting
+from services.common.kafka.clients import close_producer, create_admin, create_consumer, create_producer
+from services.common.kafka.connection import KafkaConnection
 
 
 @pytest.mark.parametrize("create", [create_admin, create_consumer, create_producer])
-def test_a_broker_that_is_away_is_said_at_once_and_leaves_no_thread(create: Callable[[str], Any]) -> None:
+def test_a_broker_that_is_away_is_said_at_once_and_leaves_no_thread(create: Callable[[KafkaConnection], Any]) -> None:
     [port] = free_ports(1)
     before = set(threading.enumerate())
     with pytest.raises(KafkaConnectionError, match=f"127.0.0.1:{port}"):
-        create(f"127.0.0.1:{port}")
+        create(KafkaConnection(servers=f"127.0.0.1:{port}"))
     assert set(threading.enumerate()) == before
 
 
 @pytest.mark.parametrize("create", [create_admin, create_consumer, create_producer])
 def test_a_broker_that_hangs_is_said_in_time_and_leaves_no_thread(
-    create: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+    create: Callable[[KafkaConnection], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(kafka._CONNECTION, "bootstrap_timeout_ms", 200)
+    monkeypatch.setitem(clients._PATIENCE, "bootstrap_timeout_ms", 200)
+    monkeypatch.setattr(greeting, "ANSWER_TIMEOUT_S", 0.2)
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as listening:  # and nobody accepts
         for _ in range(3):
             with pytest.raises(KafkaError):
-                create(f"127.0.0.1:{listening.getsockname()[1]}")
+                create(KafkaConnection(servers=f"127.0.0.1:{listening.getsockname()[1]}"))
     assert wait_until(lambda: set(threading.enumerate()) <= before, 20)
 
 

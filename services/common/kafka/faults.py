@@ -1,0 +1,51 @@
+"""What Kafka refuses, as one sentence for the person who can change it."""
+
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    TopicAuthorizationFailedError,
+)
+
+
+class KafkaRefusedError(KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
+    """Kafka is there, and it will not have us, or we will not have it; to wait helps nobody.
+
+    `sentence` says why, and is for everybody; the error itself names the server, too.
+    """
+
+    def __init__(self, sentence: str, server: str = "") -> None:
+        super().__init__(sentence, server)
+        self.sentence, self.server = sentence, server
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.server})" if self.server else self.sentence
+
+
+_RIGHTS = {
+    TopicAuthorizationFailedError: "Kafka does not give us the right to use a topic",
+    GroupAuthorizationFailedError: "Kafka does not give us the right to use a consumer group",
+    ClusterAuthorizationFailedError: "Kafka does not give us the right to change the cluster",
+}
+
+
+def refusal_of(error: BaseException) -> str | None:
+    """Return why Kafka refuses, where an error is, or comes of, a refusal; None where it is something else."""
+    if isinstance(error, KafkaRefusedError):
+        return error.sentence
+    for kind, sentence in _RIGHTS.items():
+        if isinstance(error, kind):
+            named = _names_in(error)
+            return f"{sentence}: {named}" if named else sentence
+    return None
+
+
+def in_words(error: BaseException) -> str:
+    """Return what an error of Kafka's client says to a person: a refusal as a sentence, others by what they are."""
+    return str(error) if isinstance(error, KafkaRefusedError) else refusal_of(error) or type(error).__name__
+
+
+def _names_in(error: BaseException) -> str:
+    """Return the topics, or whatever it was, that the client names in an error."""
+    names = [each for given in error.args for each in ([given] if isinstance(given, str) else list(given))]
+    return ", ".join(sorted(map(str, names)))
