@@ -10,16 +10,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from kafka import TopicPartition
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePattern, ResourceType
 from kafka.errors import TopicAuthorizationFailedError
+from pyspark.sql import SparkSession
 
+from deploy.local.jars import ensure_jars
+from deploy.local.java import find_java
 from deploy.local.machine import ROOT, free_ports
 from services.common.kafka.clients import create_admin, create_consumer, create_producer, described_topics
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import KafkaRefusedError
+from services.common.kafka.java_options import spark_options
 from services.ingest.registry.seed import seed
+from spark_jobs.job.session import create_session, end_session
+from spark_jobs.settings import FusionSettings
 from tests.certificates import Authority
 from tests.integration.secure_broker import BOBS_PASSWORD, PASSWORD, SecureBroker, secure_broker
 from tests.integration.service_process import run_module, running_ingest
@@ -256,3 +263,31 @@ def assert_job_refuses(settings: dict[str, Any], sentence: str, folder: Path) ->
     assert f"fusion: Kafka at {settings['servers']} cannot be used: {sentence}" in said
     assert "Traceback" not in said
     assert str(settings.get("password", PASSWORD)) not in said
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    session = create_session(FusionSettings(jars_path=ensure_jars(find_java()).spark, master="local[1]"))
+    yield session
+    end_session(session, 30)
+
+
+@pytest.mark.parametrize("listener", ["USERS"])
+def test_spark_writes_and_reads_and_shows_no_secret(secure: SecureBroker, spark: SparkSession, listener: str) -> None:
+    options = spark_options(secure.connection(listener))
+    marked = f"read over {listener}"
+    rows = spark.createDataFrame([("k", marked)], "key string, value string")
+    rows.write.format("kafka").options(**options, topic="coincide.dead-letters").save()
+    source = {**options, "subscribe": "coincide.dead-letters", "startingOffsets": "earliest"}
+    read = spark.read.format("kafka").options(**source).load().selectExpr("CAST(value AS STRING) AS text")
+    assert marked in {row.text for row in read.collect()}
+    plan = read._jdf.queryExecution().toString() + str(read._jdf.queryExecution().logical().toString())
+    configured = str(spark.sparkContext.getConf().getAll()) + str(command_line(spark))
+    for secret in (PASSWORD, options.get("kafka.sasl.jaas.config"), secure.client.key.read_text().splitlines()[1]):
+        assert secret is None or secret not in plan + configured
+
+
+def command_line(spark: SparkSession) -> list[str]:
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    return psutil.Process(gateway.proc.pid).cmdline()
