@@ -95,7 +95,7 @@ def test_a_run_over_history_is_none_that_learns(client: httpx2.Client) -> None:
         ({"area": ["bay"]}, "area is ['bay']: a name"),
         ({"area": ""}, "area is '': a name"),
         ({"reference_stream": "x" * 129}, "a name of at most 128 characters"),
-        ({"reference_stream": "\ud800"}, "that can be printed"),
+        ({"reference_stream": "noise\x07"}, "that can be printed"),
         ({"streams": "noise"}, "streams is 'noise': a list of names"),
         ({"streams": []}, "streams has 0 names: 1 to 100"),
         ({"streams": [f"s{nth}" for nth in range(101)]}, "streams has 101 names: 1 to 100"),
