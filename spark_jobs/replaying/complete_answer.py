@@ -12,13 +12,13 @@ from coincide import Histogram, Stream, window_join
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.chunks.reach import graph_reach_us
 from coincide.fusion.control.control import ActiveQuery
+from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.core.answer_records import judged_matches
-from coincide.fusion.core.shard import ShardState
+from coincide.fusion.matching.match_recorder import MatchRecorder
 from coincide.fusion.matching.match_verdicts import DECIMALS, MatchTuples
-from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.rows.batch_rows import AcceptedBatch, Backgrounds
-from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.event_table import EventColumns, EventTable
+from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins import Tuples
 from coincide.joins.search.work import SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
@@ -142,7 +142,7 @@ class HeldPairs(SearchWork):
 
 @dataclass(frozen=True)
 class _Recorder:
-    """Makes the records of tuples of rows, as the fusion core does, from a shard that holds these rows alone."""
+    """Makes the records of tuples of rows, as the fusion core does, where these rows are all that there are."""
 
     played: PlayedRows
     streams: Mapping[str, Stream]
@@ -153,30 +153,31 @@ class _Recorder:
         at, nth = np.unique(members[is_present], return_inverse=True)
         of_shard = np.full(members.shape, -1, np.intp)
         of_shard[is_present] = nth.ravel()
-        state, accepted = _shard(self.played.rows.take(pa.array(at)), self.played.templates, self.streams)
+        recorder, accepted = _recorder(self.played.rows.take(pa.array(at)), self.played.templates, self.streams)
         active = ActiveQuery(self.played.query, 1, False, 0)
         tuples = MatchTuples(of_shard).in_order()
-        return (match for match, _ in judged_matches(state, active, tuples, accepted, self.check))
+        return (match for match, _ in recorder.matches(active, tuples, accepted, self.check))
 
 
-def _shard(
+def _recorder(
     rows: pa.Table, templates: Mapping[str, Histogram], streams: Mapping[str, Stream]
-) -> tuple[ShardState, AcceptedBatch]:
-    """Return a shard that holds rows; their order decides nothing that a record says."""
-    state = ShardState.empty(streams, UNLIMITED, 0, CHEAPEST)
-    columns = event_columns(state, rows, templates)
-    state.table.append(columns)
+) -> tuple[MatchRecorder, AcceptedBatch]:
+    """Return a recorder of these rows; their order decides nothing that a record says."""
+    codes, table = RowCodes.of(KnownStreams(streams), UNLIMITED.max_template_buckets), EventTable()
+    columns = event_columns(codes, rows, templates)
+    table.append(columns)
     nothing = np.zeros(len(rows), np.int64)
     unwatched = Backgrounds(0, nothing, {(code, 0): None for code in np.unique(columns.area).tolist()})
-    return state, AcceptedBatch(columns, unwatched, nothing, nothing, np.zeros((len(rows), 2), np.int64))
+    accepted = AcceptedBatch(columns, unwatched, nothing, nothing, np.zeros((len(rows), 2), np.int64))
+    return MatchRecorder(codes, table, UNLIMITED), accepted
 
 
 def event_columns(
-    state: ShardState, rows: pa.Table, templates: Mapping[str, Histogram], first_seq: int = 0
+    known: RowCodes, rows: pa.Table, templates: Mapping[str, Histogram], first_seq: int = 0
 ) -> EventColumns:
-    """Return rows as a shard has them; it learns their areas, sensors and templates."""
+    """Return rows as a shard has them; their areas, sensors and templates are known from then on."""
     names = list(zip(*(rows[name].to_pylist() for name in ("area", "sensor_id", "stream", "template")), strict=True))
-    codes = {each: _codes(state, each, templates) for each in dict.fromkeys(names)}
+    codes = {each: _codes(known, each, templates) for each in dict.fromkeys(names)}
     area, sensor, stream, template = np.array([codes[each] for each in names], np.int32).reshape(-1, 4).T.copy()
     detected_at_us, count = rows["detected_at_us"].to_numpy(), len(rows)
     return EventColumns(
@@ -184,7 +185,7 @@ def event_columns(
         attributes=rows["attributes"].cast(pa.binary()).to_pylist(),
         seq=np.arange(first_seq, first_seq + count),
         detected_at_us=detected_at_us,
-        latest_us=detected_at_us + state.templates.latest_us[template],
+        latest_us=detected_at_us + known.templates.latest_us[template],
         received_at_us=rows["received_at_us"].to_numpy(),
         offset=rows["offset"].to_numpy(),
         area=area,
@@ -197,10 +198,10 @@ def event_columns(
 
 
 def _codes(
-    state: ShardState, names: tuple[str, str, str, str], templates: Mapping[str, Histogram]
+    known: RowCodes, names: tuple[str, str, str, str], templates: Mapping[str, Histogram]
 ) -> tuple[int, int, int, int]:
     """Return the codes of an area, a sensor of it, a stream and a template."""
     area, sensor, stream, template = names
-    known = state.areas.area(area, 0)
-    of_sensor = state.areas.sensor(known, sensor)
-    return known.code, of_sensor.code, state.streams.codes[stream], state.templates.add(templates[template])
+    of_area = known.areas.area(area, 0)
+    of_sensor = known.areas.sensor(of_area, sensor)
+    return of_area.code, of_sensor.code, known.streams.codes[stream], known.templates.add(templates[template])

@@ -18,11 +18,14 @@ from coincide import Histogram, Stream
 from coincide.arrays.kinds import Int64Array
 from coincide.chunks.key_ranges import KeyRange
 from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveSpells, in_force
-from coincide.fusion.core.shard import ShardState
+from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.matching.search_work import AnswerWork, TooManyAnswersError
-from coincide.fusion.readings.sliding_queries import CHEAPEST
-from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.readings.sliding_queries import SlidingQueries
+from coincide.fusion.rows.event_table import EventColumns, EventTable
 from coincide.fusion.rows.on_time import OnTime
+from coincide.fusion.rows.row_codes import RowCodes
+from coincide.fusion.spells.shard_spells import ShardSpells
+from coincide.fusion.spells.spell_slots import SpellSlots
 from coincide.queries import ReadingsQuery, SpellQuery
 from coincide.wire.episode_record import EpisodeRecord
 from spark_jobs.archiving.folders import written_whole
@@ -104,10 +107,13 @@ class ReadingsTask:
 class _ReadingsShard:
     """A shard of fusion with one query, whose areas' time is moved on by hand."""
 
-    state: ShardState
+    codes: RowCodes
+    sliding: SlidingQueries
+    spells: ShardSpells
     active: ActiveReadings | ActiveSpells
     least_latest_us: int
     work: AnswerWork
+    table: EventTable = field(default_factory=EventTable)
     next_seq: int = 0
     no_number: int = 0  # values that are no number, where the query needs one
     newest_us: dict[int, int] = field(default_factory=dict)  # by area code: when its latest reading happened
@@ -122,14 +128,16 @@ class _ReadingsShard:
     ) -> _ReadingsShard:
         active = in_force(query, 1, False, 0)
         assert not isinstance(active, ActiveQuery)  # noqa: S101 - it is over readings
-        state = ShardState.empty(streams, UNLIMITED, 0, CHEAPEST)
+        known = KnownStreams(streams)
+        codes = RowCodes.of(known, UNLIMITED.max_template_buckets)
+        spells = ShardSpells(known, codes.areas, codes.templates, SpellSlots(UNLIMITED.max_slot_bytes))
         if isinstance(active, ActiveSpells):
-            state.spells.begin([active])
-        return cls(state, active, least_latest_us, work)
+            spells.begin([active])
+        return cls(codes, SlidingQueries(known, codes.areas), spells, active, least_latest_us, work)
 
     def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> list[EpisodeRecord]:
         """Take detections, of each area all up to some time, and return what is final now."""
-        new = event_columns(self.state, rows, templates, self.next_seq)
+        new = event_columns(self.codes, rows, templates, self.next_seq)
         self.next_seq += len(new)
         since_us = dict[int, int]()
         for area in np.unique(new.area).tolist():
@@ -145,36 +153,36 @@ class _ReadingsShard:
         return self._moved_on(EventColumns.empty(), {area: us + beyond_us + 1 for area, us in self.newest_us.items()})
 
     def _moved_on(self, new: EventColumns, since_us: Mapping[int, int]) -> list[EpisodeRecord]:
-        state, stream = self.state, self.state.streams.codes[self.active.query.stream]
-        before = OnTime.now(state.areas, state.streams)
-        state.table.append(new)
+        codes, stream = self.codes, self.codes.streams.codes[self.active.query.stream]
+        before = codes.on_time()
+        self.table.append(new)
         for area, us in since_us.items():
-            state.areas.watermark.put(area, us + int(state.streams.delays_us[stream]))
-        on_time_us = OnTime.now(state.areas, state.streams).since_us(stream)
+            codes.areas.watermark.put(area, us + int(codes.streams.delays_us[stream]))
+        on_time_us = codes.on_time().since_us(stream)
         told = self._spells(new, before) if isinstance(self.active, ActiveSpells) else self._windows(new, before)
         self._forget(on_time_us)
         return told
 
     def _spells(self, new: EventColumns, before: OnTime) -> list[EpisodeRecord]:
-        self.no_number += len(self.state.spells.insert(new))
-        changes = self.state.spells.changes(self.active.query.id, before, self.work.check)
+        self.no_number += len(self.spells.insert(new))
+        changes = self.spells.changes(self.active.query.id, before, self.work.check)
         return [change for change in changes if change.final]
 
     def _windows(self, new: EventColumns, before: OnTime) -> list[EpisodeRecord]:
         assert isinstance(self.active, ActiveReadings)  # noqa: S101
-        self.no_number += len(self.state.sliding.insert(new, self.state.table.columns, [self.active]))
-        return list(self.state.sliding.answers(self.active, before, self.work))
+        self.no_number += len(self.sliding.insert(new, self.table.columns, [self.active]))
+        return list(self.sliding.answers(self.active, before, self.work))
 
     def _forget(self, on_time_us: Int64Array) -> None:
         """Keep the rows that may still matter, and of spells one row for those before."""
-        query, rows = self.active.query, self.state.table.columns
+        query, rows = self.active.query, self.table.columns
         reach_us = query.reach_us if isinstance(query, ReadingsQuery) else 0
-        self.state.table.keep(rows.latest_us >= on_time_us[rows.area] - reach_us)
-        kept = self.state.table.columns
+        self.table.keep(rows.latest_us >= on_time_us[rows.area] - reach_us)
+        kept = self.table.columns
         if isinstance(self.active, ActiveSpells):
-            self.state.spells.settle(kept, EventColumns.empty())
+            self.spells.settle(kept, EventColumns.empty())
         else:
-            self.state.sliding.drop_before_windows(kept, [self.active])
+            self.sliding.drop_before_windows(kept, [self.active])
 
 
 def own_threshold(query: ReadingsQuery | SpellQuery) -> float:

@@ -8,8 +8,7 @@ import numpy as np
 from msgspec import Raw, json
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.fusion.core.shard import ShardState
-from coincide.fusion.health.health_table import NOBODY
+from coincide.fusion.health.health_table import NOBODY, HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.areas import Silence
 from coincide.fusion.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
@@ -17,30 +16,36 @@ from coincide.fusion.rows.decoding import decode_frame, heartbeat_us, malformed_
 from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
+from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.on_time import OnTime
+from coincide.fusion.rows.row_codes import RowCodes
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.fields import FrameError
+from coincide.wire.status_record import Totals
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 
 
 @dataclass
 class RowAdmission:
-    """One batch of detections on its way into the state.
+    """One batch of detections on its way into the rows that are kept.
 
     Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against its
     area's watermark at that row, then the ids remembered.
     """
 
-    state: ShardState
+    codes: RowCodes
+    rows: KeptRows
+    health: HealthTable
+    totals: Totals
     letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
     silence: Silence = field(init=False)
     on_time: OnTime = field(init=False)  # of what is declared, and as it was before the batch
     _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
 
     def __post_init__(self) -> None:
-        self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
-        self.on_time = OnTime.now(self.state.areas, self.state.streams)
+        self.silence = Silence(self.codes.areas, self.rows.limits.quiet_us)
+        self.on_time = self.codes.on_time()
 
     def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:
         """Return what was accepted of records in (partition, offset) order; it is in the table already."""
@@ -59,27 +64,27 @@ class RowAdmission:
             try:
                 self._take(builder, position, record)
             except FrameError as error:
-                self.state.totals.frames += 1
-                self.state.totals.malformed += 1
+                self.totals.frames += 1
+                self.totals.malformed += 1
                 self.letters.append((position, NO_ROW, malformed_frame(record, error)))
         return builder.build()
 
     def _take(self, builder: BatchRowsBuilder, position: int, record: InputRecord) -> None:
         """Take a heartbeat or a frame."""
-        state, totals = self.state, self.state.totals
+        areas, totals = self.codes.areas, self.totals
         beat_us = heartbeat_us(record)
         if beat_us is not None:
             totals.heartbeats += 1
             self.silence.heartbeat(record.partition, beat_us)
             return
-        frame = decode_frame(record, state.limits, state.stamps)
+        frame = decode_frame(record, self.rows.limits, self.codes.stamps)
         totals.frames += 1
         totals.detections += len(frame) + len(frame.refused)
         totals.malformed += len(frame.refused)
         self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
-        area = state.areas.area(frame.area, state.next_seq)
+        area = areas.area(frame.area, self.rows.next_seq)
         builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
-        self._clock_s[position] = state.areas.clocks[record.partition].seconds
+        self._clock_s[position] = areas.clocks[record.partition].seconds
 
     def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedBatch:
         usable = self._refuse_faulty(batch)
@@ -87,7 +92,7 @@ class RowAdmission:
         offset = np.array([record.offset for record in records], np.int64)
         new, accepted = self._accept_new(batch, on_time, watermark_us, offset)
         self._note_health(batch, usable, on_time)
-        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
+        backgrounds = count_detections(self.codes.areas, new, watermark_us[accepted])
         frame = batch.frame[on_time[accepted]]
         clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
         return AcceptedBatch(new, backgrounds, new.offset, frame, clock_s[frame])
@@ -96,7 +101,7 @@ class RowAdmission:
         refused = faults(batch)
         for row, (reason, detail) in refused.items():
             self._refuse(batch, row, reason, detail)
-        self.state.totals.malformed += len(refused)
+        self.totals.malformed += len(refused)
         usable = np.ones(len(batch), np.bool_)
         usable[list(refused)] = False
         return np.flatnonzero(usable)
@@ -108,19 +113,19 @@ class RowAdmission:
         is a running maximum of rows without what it had been moved by before them.
         """
         latest_us, moved_us = batch.latest_us[rows], batch.moved_us[rows]
-        watermark = self.state.areas.watermark
+        watermark = self.codes.areas.watermark
         received_at_us = batch.received_at_us[rows] - moved_us
         watermark_us = watermark.advance(batch.area[rows], latest_us - moved_us, received_at_us) + moved_us
         how_late_us = self.on_time.late_by_us(watermark_us, latest_us, batch.area[rows], batch.stream[rows])
         late = how_late_us > 0
         for row, by_us in zip(rows[late].tolist(), how_late_us[late].tolist(), strict=True):
             self._refuse(batch, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
-        self.state.totals.late += int(late.sum())
+        self.totals.late += int(late.sum())
         return rows[~late], watermark_us[~late]
 
     def _note_health(self, batch: BatchRows, usable: PositionArray, on_time: PositionArray) -> None:
         """Count the rows of each sensor and stream, late ones among them; all rows of a stamp came at one time."""
-        state, stamps, size = self.state, batch.stamps, len(batch.stamps.area)
+        stamps, size = batch.stamps, len(batch.stamps.area)
         came = np.bincount(batch.stamp[usable], minlength=size)
         late = came - np.bincount(batch.stamp[on_time], minlength=size)
         received_at_us = np.zeros(size, np.int64)
@@ -129,27 +134,26 @@ class RowAdmission:
 
         def name_of(nth: int) -> tuple[str, str, str]:
             stamp = stamps.stamp(int(used[nth]))
-            return state.areas.area_of(int(stamps.area[used[nth]])).name, stamp.sensor, stamp.stream
+            return self.codes.areas.area_of(int(stamps.area[used[nth]])).name, stamp.sensor, stamp.stream
 
-        row = state.health.rows(stamps.sensor[used], stamps.stream[used], name_of)
+        row = self.health.rows(stamps.sensor[used], stamps.stream[used], name_of)
         used, row = used[row != NOBODY], row[row != NOBODY]
-        state.health.count(row, came[used], late[used], received_at_us[used])
+        self.health.count(row, came[used], late[used], received_at_us[used])
 
     def _accept_new(
         self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array, offset: Int64Array
     ) -> tuple[EventColumns, PositionArray]:
         """Return the rows whose id is new, and which of `rows` they are; `offset` is that of each frame."""
-        state, stamp = self.state, batch.stamp[rows]
-        batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), state.areas)
+        areas, stamp = self.codes.areas, batch.stamp[rows]
+        batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), areas)
         sensor = batch.stamps.sensor[stamp]
         stands_until_us = self.on_time.stands_until_us(batch.latest_us[rows], batch.area[rows], batch.stream[rows])
         arrivals = ArrivedRows(_taken(batch.ids, rows), sensor, watermark_us, stands_until_us)
-        first = first_arrivals(arrivals, state.areas, state.table, self.on_time, state.next_seq)
+        first = first_arrivals(arrivals, areas, self.rows.table, self.on_time, self.rows.next_seq)
         columns = rows[first.accepted], sensor[first.accepted], first.is_remembered
         new = self._columns(batch, *columns, offset)
-        state.table.append(new)
-        state.next_seq += len(new)
-        state.totals.accepted += len(new)
+        self.rows.append(new)
+        self.totals.accepted += len(new)
         if len(first.repeated):
             self._count_repeated(batch, rows[first.repeated], first.first_seq)
         return new, first.accepted
@@ -160,7 +164,7 @@ class RowAdmission:
         return EventColumns(
             ids=_taken(batch.ids, rows),
             attributes=_taken(batch.attributes, rows),
-            seq=self.state.next_seq + np.arange(len(rows)),
+            seq=self.rows.next_seq + np.arange(len(rows)),
             detected_at_us=batch.detected_at_us[rows],
             latest_us=batch.latest_us[rows],
             received_at_us=batch.received_at_us[rows],
@@ -175,7 +179,7 @@ class RowAdmission:
 
     def _count_repeated(self, batch: BatchRows, rows: PositionArray, first_seq: Int64Array) -> None:
         """Count rows that repeat those with the given numbers, and refuse those that say something else."""
-        known, first = self.state.table.columns, self.state.table.positions(first_seq)
+        known, first = self.rows.columns, self.rows.table.positions(first_seq)
         differs = (
             (known.detected_at_us[first] != batch.detected_at_us[rows])
             | (known.template[first] != batch.template[rows])
@@ -185,8 +189,8 @@ class RowAdmission:
         differs |= np.array([known.attributes[at] != batch.attributes[row] for at, row in pairs], np.bool_)
         for row in rows[differs].tolist():
             self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
-        self.state.totals.conflicts += int(differs.sum())
-        self.state.totals.duplicates += int((~differs).sum())
+        self.totals.conflicts += int(differs.sum())
+        self.totals.duplicates += int((~differs).sum())
 
     def _refuse(self, batch: BatchRows, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
         shown = (
@@ -194,7 +198,7 @@ class RowAdmission:
             Raw(b"%d" % batch.detected_at_us[row]),
             Raw(batch.attributes[row]),
         )
-        area, stamp = self.state.areas.area_of(batch.area[row]).name, batch.stamps.stamp(int(batch.stamp[row]))
+        area, stamp = self.codes.areas.area_of(batch.area[row]).name, batch.stamps.stamp(int(batch.stamp[row]))
         letter = refused_row(reason, detail, area, int(batch.received_at_us[row]), stamp, shown, late_by_us)
         self.letters.append((int(batch.frame[row]), row, letter))
 

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 from msgspec import UNSET
 
 from coincide import Stream
+from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.admission import RowAdmission
-from coincide.fusion.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
+from coincide.fusion.core.answer_records import (
+    coalescing,
+    episode_changes,
+    match_records,
+    spell_changes,
+    window_answers,
+)
 from coincide.fusion.core.host import UNKNOWING, Host
 from coincide.fusion.core.no_numbers import no_number_letters
+from coincide.fusion.core.query_turns import QueryTurns
 from coincide.fusion.core.restoring import header_of, restored_state
 from coincide.fusion.core.shard import ShardState
-from coincide.fusion.core.stream_changes import change_stream
-from coincide.fusion.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep, write_anew
+from coincide.fusion.core.stream_changes import StreamDeclarations
+from coincide.fusion.episodes.episode_slots import EpisodeSlots
 from coincide.fusion.matching.search_work import NO_CLOCK, ClockS
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.readings.source import Choose
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
+from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
-from coincide.fusion.saving.journal import SlotWriter
+from coincide.fusion.saving.area_slots import AreaSlots
+from coincide.fusion.saving.row_slots import RowSlots
 from coincide.fusion.saving.state_format import Header, reading
+from coincide.fusion.spells.spell_slots import SpellSlots
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.output_record import OutputRecord
@@ -58,15 +68,8 @@ class FusionCore:
         choose: Choose = CHEAPEST,
         clock_s: ClockS = NO_CLOCK,
     ) -> None:
-        self._adopt(ShardState.empty(streams, limits, shard, choose), clock_s)
-
-    def _adopt(self, state: ShardState, clock_s: ClockS) -> None:
-        self._state = state
-        state.clock_s = clock_s
-        limit = state.limits.max_slot_bytes
-        self._slots = SlotWriter(state.areas, state.templates, state.streams.names, limit)
-        self._journal: dict[int, bytes] = {}
-        self._dropped: list[int] = []
+        self._state = ShardState.of(KnownStreams(streams), limits, shard, choose)
+        self._clock_s = clock_s
 
     def push(self, records: Sequence[InputRecord], host: Host = UNKNOWING) -> Output:
         """Take one batch, in any order; it is applied control records first, then by (partition, offset).
@@ -74,21 +77,17 @@ class FusionCore:
         A query gives no answers that a newer version than the one in force stops, whose record will come: the host is
         asked for it before each query and while one is at work. One that is fatal is suspended.
         """
-        ordered = sorted(records, key=lambda record: (record.partition, record.offset))
-        before, slots = OnTime.now(self._state.areas, self._state.streams), set(self._state.live_slots)
-        letters = self._apply_control([record for record in ordered if record.topic == "queries"])
-        self._state.begin_push(host)
-        self._state.member_errors.begin()
-        admission = RowAdmission(self._state)
+        state, ordered = self._state, sorted(records, key=lambda record: (record.partition, record.offset))
+        before, declarations = state.codes.on_time(), StreamDeclarations(state.sweeper, state.health)
+        letters = self._apply_control([record for record in ordered if record.topic == "queries"], declarations)
+        turns = QueryTurns.begun(host, self._clock_s, state.limits, state.codes.areas)
+        admission = RowAdmission(state.codes, state.rows, state.health, state.totals)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
-        self._state.rates.note(accepted.backgrounds.of_minute, self._state.areas, self._state.streams.names)
-        matches, episodes = matches_and_episodes(self._state, accepted)
-        episodes += window_answers(self._state, accepted.rows, before)
-        episodes += spell_changes(self._state, accepted.rows, before)
-        refused = list(no_number_letters(self._state, accepted.rows))
+        state.rates.note(accepted.backgrounds.of_minute, state.codes.areas, state.codes.streams.names)
+        matches, episodes, refused = self._answer(accepted, turns, before)
         self._write_journal(accepted.rows)
-        episodes += self._drop_needless(slots)
-        self._state.area_slots.write()
+        episodes += self._drop_needless(declarations.declared_anew)
+        state.area_slots.write()
         letters += [*admission.letters_in_order(), *refused]
         told = [letter.to_record() for letter in letters]
         return Output(self._status().to_record(), matches, episodes, told, self._health())
@@ -103,19 +102,15 @@ class FusionCore:
 
     def journal(self) -> dict[int, bytes]:
         """Return the slots that the last push wrote, by number: accepted rows, changed areas and episodes."""
-        state = self._state
-        return self._journal | state.episodes.slots.written | state.area_slots.written | state.spells.slots.written
+        return {number: slot for slots in self._slots() for number, slot in slots.written.items()}
 
     def dropped_slots(self) -> list[int]:
         """Return the slots, by number, that were needed before the last push and are not any more."""
-        state = self._state
-        return self._dropped + state.episodes.slots.dropped + state.area_slots.dropped + state.spells.slots.dropped
+        return [number for slots in self._slots() for number in slots.dropped]
 
     def live_slots(self) -> frozenset[int]:
         """Return every slot number that `restore` still needs."""
-        state = self._state
-        own = state.live_slots.keys() | state.area_slots.live
-        return frozenset(own | state.episodes.slots.live | state.spells.slots.live)
+        return frozenset(number for slots in self._slots() for number in slots.live)
 
     @classmethod
     def restore(
@@ -131,63 +126,73 @@ class FusionCore:
         """Rebuild the core from its header and live slots, in any order; StateError if they are unusable."""
         core = cls.__new__(cls)
         with reading("the state"):
-            core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots, choose), clock_s)
+            core._state = restored_state(streams, limits, Header.decode(header, shard), slots, choose)
+        core._clock_s = clock_s
         return core
 
-    def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetter]:
+    def _apply_control(self, records: Sequence[InputRecord], declarations: StreamDeclarations) -> list[DeadLetter]:
         state, letters = self._state, list[DeadLetter | None]()
-        state.declared_anew = False
         for record in records:
             if is_stream_key(record.key):
-                letters.append(change_stream(state, record))
+                letters.append(declarations.take(record))
             else:
-                letters.append(state.control.apply(record, state.next_seq))
+                letters.append(state.queries.control.apply(record, state.rows.next_seq))
         unusable = [letter for letter in letters if letter is not None]
         state.totals.malformed += len(unusable)
         return unusable
 
+    def _answer(
+        self, accepted: AcceptedBatch, turns: QueryTurns, before: OnTime
+    ) -> tuple[list[OutputRecord], list[OutputRecord], list[DeadLetter]]:
+        """Return matches, changes of what lasts, and letters about values that are no numbers."""
+        queries, totals = self._state.queries, self._state.totals
+        begun = queries.begin(accepted.rows, self._state.rows.columns)
+        matches = match_records(queries, turns, accepted)
+        lasting = episode_changes(queries)
+        lasting += window_answers(queries, turns, before)
+        lasting += [change.to_record() for change in begun.ended]
+        lasting += spell_changes(queries, turns, before)
+        refused = list(no_number_letters(begun.no_numbers, accepted.rows, self._state.codes))
+        totals.matches += len(matches)
+        totals.episodes += len(lasting)
+        totals.no_number += len(refused)
+        return matches, lasting, refused
+
     def _write_journal(self, accepted: EventColumns) -> None:
-        """Write the accepted rows into slots and note in the table, whose last rows they are, which slot has which."""
-        state = self._state
-        self._journal = {}
-        table = state.table.columns
-        first = len(table) - len(accepted)
-        for part in self._slots.split(accepted):
-            content = self._journal[state.next_slot] = self._slots.encode(state.next_slot, accepted, part)
-            table.slot[first + part.start : first + part.stop] = state.next_slot
-            state.live_slots[state.next_slot] = len(content) / (part.stop - part.start)
-            state.next_slot += 1
-        came = np.bincount(accepted.stream, minlength=len(state.buffered)).tolist()
-        state.buffered = [before + more for before, more in zip(state.buffered, came, strict=True)]
+        """Write the accepted rows, the last ones that are kept, into slots."""
+        slot = self._state.rows.columns.slot
+        self._state.row_slots.write(accepted, slot[len(slot) - len(accepted) :])
 
-    def _drop_needless(self, before: set[int]) -> list[OutputRecord]:
-        """Sweep if it is due, and return what that ends; a slot that one push both writes and drops never leaves it.
-
-        `before` are the slots that were live before the push.
-        """
-        ended = []
-        if is_sweep_due(self._state) or self._state.declared_anew:
-            ended = sweep(self._state)
-            moved = write_anew if self._state.declared_anew else merge_sparse_slots
-            self._journal |= moved(self._state, self._slots)
-        forget_spare_templates(self._state)
-        gone = (before | self._journal.keys()) - self._state.live_slots.keys()
-        self._dropped = sorted(gone - self._journal.keys())
-        self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}
+    def _drop_needless(self, is_declared_anew: bool) -> list[OutputRecord]:
+        """Sweep if it is due, and return what that ends."""
+        state, ended, sweeper = self._state, list[OutputRecord](), self._state.sweeper
+        if is_declared_anew or state.rows.is_sweep_due(len(state.codes.areas)):
+            swept = sweeper.sweep()
+            ended = swept.ended
+            state.totals.evicted += swept.evicted
+            if swept.freed_sensors:
+                state.health.forget_codes()
+            state.row_slots.follow_sweep(state.rows.columns, is_declared_anew)
+        sweeper.forget_spare_templates()
         return ended
+
+    def _slots(self) -> tuple[RowSlots, EpisodeSlots, AreaSlots, SpellSlots]:
+        state = self._state
+        return state.row_slots, state.queries.episodes.slots, state.area_slots, state.queries.spells.slots
 
     def _health(self) -> dict[int, KeptRecord]:
         """Return what is to be told of sensors, and make room for new ones."""
         state = self._state
-        told = state.health.tell(max((clock.heard_us for clock in state.areas.clocks.values()), default=0))
+        told = state.health.tell(max((clock.heard_us for clock in state.codes.areas.clocks.values()), default=0))
         if state.health.is_full:
             state.health.forget()
         return told
 
     def _status(self) -> StatusRecord:
         state = self._state
-        look_ups = state.finder.look_ups
-        reached_us = state.areas.watermark.state_us
+        look_ups, areas = state.queries.joins.finder.look_ups, state.codes.areas
+        limits = state.limits
+        reached_us = areas.watermark.state_us
         reached_us = reached_us[reached_us != BEFORE_ALL_US]
         return StatusRecord(
             shard=state.shard,
@@ -198,22 +203,22 @@ class FusionCore:
                     active.matches,
                     active.episodes,
                     active.work,
-                    coalescing(state, active),
+                    coalescing(state.queries.sliding, active),
                     active.suspensions or UNSET,
                 )
-                for active in state.control.in_force()
+                for active in state.queries.control.in_force()
             },
             totals=state.totals,
-            buffered=state.buffered_by_stream(),
+            buffered=state.rows.buffered_by_stream(state.codes.streams),
             busiest_hz=state.rates.busiest_hz,
-            rates_hz=state.rates.told(state.areas),
-            limits=DetectionLimits(state.limits.max_matches_per_detection, state.limits.max_candidates_per_detection),
+            rates_hz=state.rates.told(areas),
+            limits=DetectionLimits(limits.max_matches_per_detection, limits.max_candidates_per_detection),
             template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),
             watermark_us=WatermarkRange(*(int(us) for us in (reached_us.min(), reached_us.max())))
             if len(reached_us)
             else WatermarkRange(None, None),
             area_watermarks_us=dict(
-                sorted((area.name, state.areas.watermark.us(area.code)) for area in state.areas.latest(MOST_AREAS))
+                sorted((area.name, areas.watermark.us(area.code)) for area in areas.latest(MOST_AREAS))
             ),
-            control_offset=state.control.offset,
+            control_offset=state.queries.control.offset,
         )

@@ -7,15 +7,18 @@ from msgspec import json
 from msgspec.structs import astuple
 
 from coincide import Stream
-from coincide.fusion.control.control import QueryInForce, in_force
+from coincide.fusion.control.control import Control, QueryInForce, in_force
 from coincide.fusion.control.known_streams import KnownStream, KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.shard import ShardState
+from coincide.fusion.core.shard_queries import ShardQueries
 from coincide.fusion.episodes.episode_slots import EpisodeSlot
 from coincide.fusion.readings.source import Choose
-from coincide.fusion.rows.areas import Silence
+from coincide.fusion.rows.areas import Areas, Silence
 from coincide.fusion.rows.event_table import EventColumns
-from coincide.fusion.saving.area_slots import AreaSlot
+from coincide.fusion.rows.kept_rows import KeptRows
+from coincide.fusion.rows.row_codes import RowCodes
+from coincide.fusion.saving.area_slots import AreaSlot, AreaSlots
 from coincide.fusion.saving.journal import Slot
 from coincide.fusion.saving.state_format import (
     FORMAT,
@@ -35,26 +38,26 @@ def header_of(state: ShardState) -> Header:
     return Header(
         format=FORMAT,
         shard=state.shard,
-        next_seq=state.next_seq,
-        next_slot=state.next_slot,
-        first_seq=state.first_seq,
-        swept_rows=state.swept_rows,
-        swept_areas=state.swept_areas,
-        streams=[_saved_stream(known) for known in state.streams.all()],
-        buffered=state.buffered,
-        live_slots=sorted(state.live_slots),
-        next_episode_slot=state.episodes.slots.next,
-        episode_slots=sorted(state.episodes.slots.live),
+        next_seq=state.rows.next_seq,
+        next_slot=state.row_slots.next,
+        first_seq=state.rows.first_seq,
+        swept_rows=state.rows.swept_rows,
+        swept_areas=state.rows.swept_areas,
+        streams=[_saved_stream(known) for known in state.codes.streams.all()],
+        buffered=state.rows.buffered,
+        live_slots=sorted(state.row_slots.live),
+        next_episode_slot=state.queries.episodes.slots.next,
+        episode_slots=sorted(state.queries.episodes.slots.live),
         totals=state.totals,
-        control_offset=state.control.offset,
-        queries=[_saved_query(active) for active in state.control.in_force()],
-        removed=state.control.removed,
+        control_offset=state.queries.control.offset,
+        queries=[_saved_query(active) for active in state.queries.control.in_force()],
+        removed=state.queries.control.removed,
         next_area_slot=state.area_slots.next,
         area_slots=sorted(state.area_slots.live),
-        next_spell_slot=state.spells.slots.next,
-        spell_slots=sorted(state.spells.slots.live),
+        next_spell_slot=state.queries.spells.slots.next,
+        spell_slots=sorted(state.queries.spells.slots.live),
         quiet_us=state.limits.quiet_us,
-        clocks=state.areas.clocks,
+        clocks=state.codes.areas.clocks,
     )
 
 
@@ -73,24 +76,20 @@ def restored_state(
     read, or that the file of streams declares one otherwise that no record has declared.
     """
     state = ShardState.of(_known_streams(header.streams, streams), limits, header.shard, choose)
-    state.next_seq, state.next_slot, state.first_seq = header.next_seq, header.next_slot, header.first_seq
-    state.swept_rows, state.swept_areas = header.swept_rows, header.swept_areas
     state.totals = header.totals
-    state.buffered = header.buffered + [0] * (len(state.streams) - len(header.buffered))
-    state.control.offset, state.control.removed = header.control_offset, header.removed
+    contents = {number_of(slot): slot for slot in slots}
+    _restore_control(state.queries.control, header)
+    _restore_areas(state.area_slots, state.codes.areas, header, contents)
+    _restore_rows(state, header, contents)
+    _restore_queries(state.queries, state.rows.columns, header, contents)
+    return state
+
+
+def _restore_control(control: Control, header: Header) -> None:
+    control.offset, control.removed = header.control_offset, header.removed
     for saved in header.queries:
         query, *fields = astuple(saved)
-        state.control.put_in_force(in_force(query_from_json(json.decode(query)), *fields))
-    contents = {number_of(slot): slot for slot in slots}
-    _restore_areas(state, header, contents)
-    _restore_rows(state, _needed(contents, header.live_slots))
-    state.episodes.slots.next = header.next_episode_slot
-    episodes = [EpisodeSlot.decode(slot) for slot in _needed(contents, header.episode_slots)]
-    state.episodes.restore(state.control.active.values(), episodes)
-    state.spells.slots.next = header.next_spell_slot
-    spells = [SpellSlot.decode(slot) for slot in _needed(contents, header.spell_slots)]
-    state.spells.restore(state.control.spells.values(), spells, state.table.columns)
-    return state
+        control.put_in_force(in_force(query_from_json(json.decode(query)), *fields))
 
 
 def _saved_stream(known: KnownStream) -> SavedStream:
@@ -123,11 +122,11 @@ def _refuse_other_declaration(was: Stream, now: Stream | None) -> None:
         )
 
 
-def _restore_areas(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
-    state.area_slots.next = header.next_area_slot
-    state.area_slots.restore(AreaSlot.decode(slot) for slot in _needed(slots, header.area_slots))
-    state.areas.clocks |= header.clocks
-    Silence(state.areas, header.quiet_us).settle()
+def _restore_areas(area_slots: AreaSlots, areas: Areas, header: Header, slots: Mapping[int, bytes]) -> None:
+    area_slots.next = header.next_area_slot
+    area_slots.restore(AreaSlot.decode(slot) for slot in _needed(slots, header.area_slots))
+    areas.clocks |= header.clocks
+    Silence(areas, header.quiet_us).settle()
 
 
 def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
@@ -137,44 +136,58 @@ def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
     return [slots[number] for number in sorted(numbers, key=abs)]
 
 
-def _restore_rows(state: ShardState, contents: Iterable[bytes]) -> None:
-    slots = [(Slot.decode(content), len(content)) for content in contents]
-    state.live_slots = {slot.number: size / len(slot.ids) for slot, size in slots}
-    rows = EventColumns.joined([_rows_of(state, slot) for slot, _ in slots])
-    _remember_ids(state, rows)
-    state.table.append(rows)
-    state.finder.rebuild(rows, state.control.active.values())
-    state.sliding.rebuild(state.table.columns, state.control.sliding.values())
+def _restore_rows(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
+    rows, codes = state.rows, state.codes
+    rows.next_seq, rows.first_seq = header.next_seq, header.first_seq
+    rows.swept_rows, rows.swept_areas = header.swept_rows, header.swept_areas
+    rows.buffered = header.buffered
+    rows.widen(len(codes.streams))
+    contents = [(Slot.decode(content), len(content)) for content in _needed(slots, header.live_slots)]
+    state.row_slots.next = header.next_slot
+    state.row_slots.restore(contents)
+    saved = EventColumns.joined([_rows_of(slot, codes, rows) for slot, _ in contents])
+    _remember_ids(saved, codes.areas)
+    rows.table.append(saved)
 
 
-def _remember_ids(state: ShardState, rows: EventColumns) -> None:
+def _restore_queries(queries: ShardQueries, kept: EventColumns, header: Header, slots: Mapping[int, bytes]) -> None:
+    queries.rebuild(kept)
+    queries.episodes.slots.next = header.next_episode_slot
+    episodes = [EpisodeSlot.decode(slot) for slot in _needed(slots, header.episode_slots)]
+    queries.episodes.restore(queries.control.active.values(), episodes)
+    queries.spells.slots.next = header.next_spell_slot
+    spells = [SpellSlot.decode(slot) for slot in _needed(slots, header.spell_slots)]
+    queries.spells.restore(queries.control.spells.values(), spells, kept)
+
+
+def _remember_ids(rows: EventColumns, areas: Areas) -> None:
     """Let the sensors remember the ids of all rows; of those that share one the last."""
     for position in range(len(rows)):
-        remembered, seq = state.areas.sensor_of(rows.sensor[position]).remembered, int(rows.seq[position])
+        remembered, seq = areas.sensor_of(rows.sensor[position]).remembered, int(rows.seq[position])
         first = remembered.get(rows.ids[position])
         if first is not None:
             rows.remembered[np.searchsorted(rows.seq, first)] = False
         remembered[rows.ids[position]] = seq
 
 
-def _rows_of(state: ShardState, slot: Slot) -> EventColumns:
+def _rows_of(slot: Slot, codes: RowCodes, kept: KeptRows) -> EventColumns:
     """Return the rows of a slot whose area and stream are still known."""
-    areas = [state.areas.get(name) for name in slot.areas]
-    since = np.array([area.since if area else state.next_seq for area in areas], np.int64)
-    streams = np.array([state.streams.codes.get(name, -1) for name in slot.streams], np.int32)
+    areas = [codes.areas.get(name) for name in slot.areas]
+    since = np.array([area.since if area else kept.next_seq for area in areas], np.int64)
+    streams = np.array([codes.streams.codes.get(name, -1) for name in slot.streams], np.int32)
     area_of_sensor = np.array([at for at, _ in slot.sensors], np.intp)
     sensor, template, stream = (np.frombuffer(codes, "<u2") for codes in (slot.sensor, slot.template, slot.stream))
     seq, area = np.frombuffer(slot.seq, "<i8").astype(np.int64), area_of_sensor[sensor]
-    keep = (seq >= np.maximum(since[area], state.first_seq)) & (streams[stream] >= 0)
-    templates = np.array([state.templates.add(histogram) for histogram in slot.histograms()], np.int32)[template]
+    keep = (seq >= np.maximum(since[area], kept.first_seq)) & (streams[stream] >= 0)
+    templates = np.array([codes.templates.add(histogram) for histogram in slot.histograms()], np.int32)[template]
     detected_at_us = np.frombuffer(slot.detected_at_us, "<i8").astype(np.int64)
-    sensors = [state.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]
+    sensors = [codes.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]
     return EventColumns(
         ids=slot.ids,
         attributes=slot.attributes,
         seq=seq,
         detected_at_us=detected_at_us,
-        latest_us=detected_at_us + state.templates.latest_us[templates],
+        latest_us=detected_at_us + codes.templates.latest_us[templates],
         received_at_us=np.frombuffer(slot.received_at_us, "<i8").astype(np.int64),
         offset=np.frombuffer(slot.offset, "<i8").astype(np.int64),
         area=np.array([known.code if known else -1 for known in areas], np.int32)[area],

@@ -4,26 +4,80 @@ All of what they change depends on where among the detections they come, and on 
 needed by what was declared before are dropped first, and what was on time before is a floor from then on.
 """
 
+from dataclasses import dataclass
+
 from coincide.fusion.control.control import ControlError
 from coincide.fusion.control.known_streams import KnownStream
-from coincide.fusion.core.shard import ShardState
-from coincide.fusion.core.sweeping import drop_needless_rows
+from coincide.fusion.core.sweeping import Sweeper
+from coincide.fusion.health.health_table import HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.fusion.rows.on_time import OnTime
 from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.stream_records import StreamRecord, StreamRecordError, stream_record
 
 
-def change_stream(state: ShardState, record: InputRecord) -> DeadLetter | None:
-    """Apply one record unless a newer version is known; what is unusable gives a letter."""
-    state.control.reached(record.offset)
-    if record.value is None:
+@dataclass
+class StreamDeclarations:
+    """The changes of streams that come in one push."""
+
+    sweeper: Sweeper
+    health: HealthTable
+    declared_anew: bool = False  # whether one changed a stream that rows may be of
+
+    def take(self, record: InputRecord) -> DeadLetter | None:
+        """Apply one record unless a newer version is known; what is unusable gives a letter."""
+        self.sweeper.queries.control.reached(record.offset)
+        if record.value is None:
+            return None
+        try:
+            self._apply(_read(record, self.sweeper.rows.limits.max_frame_bytes))
+        except ControlError as error:
+            return DeadLetter(reason=error.reason, detail=str(error), record=as_record(record.value))
         return None
-    try:
-        _apply(state, _read(record, state.limits.max_frame_bytes))
-    except ControlError as error:
-        return DeadLetter(reason=error.reason, detail=str(error), record=as_record(record.value))
-    return None
+
+    def _apply(self, change: StreamRecord) -> None:
+        known = self.sweeper.codes.streams.known(change.stream)
+        if known is not None and change.version <= known.version:
+            return
+        if change.removed:
+            self._remove(known, change)
+        elif known is None or known.is_removed:
+            self._declare(known, change)
+        else:
+            self._declare_otherwise(known, change)
+
+    def _remove(self, known: KnownStream | None, change: StreamRecord) -> None:
+        """Remove a stream that no query reads, with its rows."""
+        name, in_force = change.stream, self.sweeper.queries.control.in_force()
+        readers = [active.query.id for active in in_force if name in active.query.streams]
+        if readers:
+            raise ControlError("stream_in_use", f"query {readers[0]!r} reads the stream {name!r}: remove it first")
+        if known is None:
+            return  # it was removed before any detection came
+        code = self.sweeper.codes.streams.codes[name]
+        self.sweeper.drop_needless_rows(code)
+        self.sweeper.codes.areas.let_go(code)
+        self.sweeper.codes.declare(known.removed(change.version))
+        self.declared_anew = True
+
+    def _declare(self, known: KnownStream | None, change: StreamRecord) -> None:
+        """Declare a stream that is not; no row is of it."""
+        streams, most = self.sweeper.codes.streams, self.sweeper.rows.limits.max_streams
+        if known is None and len(streams) >= most:
+            raise ControlError("too_many_streams", f"{len(streams)} streams are known, no more are allowed")
+        stream = change.declared()
+        self.sweeper.codes.declare(KnownStream(stream, change.version, stream.longest_template_s))
+        self.health.widen(len(streams))
+        self.sweeper.rows.widen(len(streams))
+
+    def _declare_otherwise(self, known: KnownStream, change: StreamRecord) -> None:
+        """Give a stream another delay or longest template, from here on."""
+        self.sweeper.drop_needless_rows()
+        codes, stream = self.sweeper.codes, change.declared()
+        code = codes.streams.codes[change.stream]
+        if stream.max_delay_us > known.declared.max_delay_us:
+            codes.areas.hold(code, codes.on_time().since_us(code))
+        codes.declare(known.declared_otherwise(stream, change.version))
+        self.declared_anew = True
 
 
 def _read(record: InputRecord, most_bytes: int) -> StreamRecord:
@@ -34,50 +88,3 @@ def _read(record: InputRecord, most_bytes: int) -> StreamRecord:
         return stream_record(record.key, value)
     except StreamRecordError as error:
         raise ControlError("unusable_stream", str(error)) from None
-
-
-def _apply(state: ShardState, change: StreamRecord) -> None:
-    known = state.streams.known(change.stream)
-    if known is not None and change.version <= known.version:
-        return
-    if change.removed:
-        _remove(state, known, change)
-    elif known is None or known.is_removed:
-        _declare(state, known, change)
-    else:
-        _declare_otherwise(state, known, change)
-    state.stamps.forget_declarations()
-
-
-def _remove(state: ShardState, known: KnownStream | None, change: StreamRecord) -> None:
-    """Remove a stream that no query reads, with its rows."""
-    readers = [active.query.id for active in state.control.in_force() if change.stream in active.query.streams]
-    if readers:
-        raise ControlError("stream_in_use", f"query {readers[0]!r} reads the stream {change.stream!r}: remove it first")
-    if known is None:
-        return  # it was removed before any detection came
-    code = state.streams.codes[change.stream]
-    drop_needless_rows(state, code)
-    state.areas.let_go(code)
-    state.streams.put(known.removed(change.version))
-    state.declared_anew = True
-
-
-def _declare(state: ShardState, known: KnownStream | None, change: StreamRecord) -> None:
-    """Declare a stream that is not; no row is of it."""
-    if known is None and len(state.streams) >= state.limits.max_streams:
-        raise ControlError("too_many_streams", f"{len(state.streams)} streams are known, no more are allowed")
-    stream = change.declared()
-    state.streams.put(KnownStream(stream, change.version, stream.longest_template_s))
-    state.health.widen(len(state.streams))
-    state.buffered += [0] * (len(state.streams) - len(state.buffered))
-
-
-def _declare_otherwise(state: ShardState, known: KnownStream, change: StreamRecord) -> None:
-    """Give a stream another delay or longest template, from here on."""
-    drop_needless_rows(state)
-    code, stream = state.streams.codes[change.stream], change.declared()
-    if stream.max_delay_us > known.declared.max_delay_us:
-        state.areas.hold(code, OnTime.now(state.areas, state.streams).since_us(code))
-    state.streams.put(known.declared_otherwise(stream, change.version))
-    state.declared_anew = True

@@ -39,6 +39,8 @@ class TooManyCandidatesError(Exception):
 
 #: What is always left for a query that comes after dear ones.
 LEAST_TURN_S = 0.5
+#: Of matches or answers, between two looks at the clock: a second's work at most.
+RECORDS_AT_ONCE = 4_096
 
 
 @dataclass

@@ -284,7 +284,7 @@ def test_what_every_detection_brings_of_its_own_stays_bounded_and_is_counted() -
             row_s, sigma_s = at_s + float(draw.random()), float(draw.uniform(0.1, 1))
             rows.append(Row(name, row_s, Histogram.normal(sigma_s), stream))
         counts = status(fused.push([frame(step, rows, received_at_s=at_s)]))
-        assert len(fused._state.templates) <= sum(counts["buffered"].values()) + 20
+        assert len(fused._state.codes.templates) <= sum(counts["buffered"].values()) + 20
         assert counts["template_pairs"]["kept"] <= 50
     assert sum(counts["buffered"].values()) < 160  # of 480
     assert counts["totals"]["matches"] > 100
@@ -311,7 +311,7 @@ def test_templates_of_late_detections_are_not_kept() -> None:
     fused = started(frame(0, [P]), limits=Limits(sweep_after=10))
     for step in range(100):
         output = fused.push([frame(step + 1, [Row("late", 900.0, Histogram.uniform(-1 - step / 100, 0))])])
-        assert len(fused._state.templates) <= 11
+        assert len(fused._state.codes.templates) <= 11
     assert status(output)["totals"]["late"] == 100
     assert pairs(fused.push([put(0, query_json()), frame(101, [P, Row("p2", 1001.0), S])])) == [("p2", "s1")]
 

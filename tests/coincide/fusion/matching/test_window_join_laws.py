@@ -87,7 +87,7 @@ def test_dense_streams_over_a_long_time(form: str, more: dict[str, Any], streams
             core = saved.restored()
     assert len(slow.matches) > 20
     assert "at_least" not in more or any(match[-1] for match in slow.matches)
-    assert len(core._state.table) < 85  # of 100
+    assert len(core._state.rows.table) < 85  # of 100
 
 
 def _burst(rng: np.random.Generator, step: int, at_s: float) -> list[Row]:

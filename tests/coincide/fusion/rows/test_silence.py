@@ -40,7 +40,7 @@ def header(core: FusionCore) -> Header:
 
 
 def areas_of(core: FusionCore) -> Areas:
-    return core._state.areas  # the status tells the least and the greatest watermark only
+    return core._state.codes.areas  # the status tells the least and the greatest watermark only
 
 
 def watermarks_us(core: FusionCore) -> dict[str, int]:

@@ -32,13 +32,13 @@ def batches(draw: st.DrawFn) -> list[list[InputRecord]]:
 
 
 def known(core: FusionCore) -> dict[str, tuple[object, ...]]:
-    areas = core._state.areas
+    areas = core._state.codes.areas
     return {
         area.name: (
             area.since,
             areas.times.of(area.code),
             areas.watermark.us(area.code),
-            area.rates.saved(core._slots.streams),
+            area.rates.saved(core._state.codes.streams.names),
         )
         for area in areas
     }
