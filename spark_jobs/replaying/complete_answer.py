@@ -16,11 +16,11 @@ from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.matching.match_recorder import MatchRecorder
 from coincide.fusion.matching.match_verdicts import DECIMALS, MatchTuples
+from coincide.fusion.matching.search_work import HeldTooMuchError, HeldWork
 from coincide.fusion.rows.batch_rows import AcceptedBatch, Backgrounds
 from coincide.fusion.rows.event_table import EventColumns, EventTable
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins import Tuples
-from coincide.joins.search.work import SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
@@ -31,7 +31,7 @@ from spark_jobs.replaying.request import RunError
 
 TUPLES_AT_ONCE = 16_384
 AFTER_ALL_US = np.iinfo(np.int64).max
-MOST_PAIRS = 10_000_000  # some 100 bytes each
+MOST_PAIRS = 10_000_000  # that a search for sets holds, some of them twice; some 100 bytes each
 UNLIMITED = Limits(max_advisory_work=10**9, max_advisory_work_of_frame=10**12)
 
 
@@ -109,35 +109,15 @@ def _blocks(played: PlayedRows, query: Query, check: Callable[[], None]) -> Iter
     if played.may_meet_themselves:
         raise RunError(f"query {query.id} has at_least and filters that overlap: only --as-live answers it")
     limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
-    join = partial(window_join, at_least=query.at_least, max_candidates=limit, progress=heard, work=HeldPairs(check))
-    yield join(*arguments, None, query.sensors)
-
-
-@dataclass(eq=False)
-class HeldPairs(SearchWork):
-    """Bounds the memory of a search for sets, which holds all pairs of a chunk that may be together."""
-
-    asked: Callable[[], None]
-    most: int = MOST_PAIRS
-    held: int = 0
-
-    def check(self) -> None:
-        """Ask whether the run goes on."""
-        self.asked()
-
-    def look_at(self, candidates: int) -> None:  # noqa: ARG002 - each row has its own limit of them
-        """Ask whether the run goes on."""
-        self.asked()
-
-    def hold(self, count: int) -> None:
-        """Count pairs, some of them twice; raise RunError where they are more than memory is for."""
-        self.asked()
-        self.held += count
-        if self.held > self.most:
-            raise RunError(
-                f"more than {self.most:,} pairs of detections may be together in one part of the range: ask for a "
-                "shorter range, a shorter window_s or higher thresholds"
-            )
+    work = HeldWork(MOST_PAIRS, check)
+    join = partial(window_join, at_least=query.at_least, max_candidates=limit, progress=heard, work=work)
+    try:
+        yield join(*arguments, None, query.sensors)
+    except HeldTooMuchError:
+        raise RunError(
+            f"more than {MOST_PAIRS:,} pairs of detections may be together in one part of the range: ask for a "
+            "shorter range, a shorter window_s or higher thresholds"
+        ) from None
 
 
 @dataclass(frozen=True)

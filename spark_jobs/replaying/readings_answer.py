@@ -19,7 +19,7 @@ from coincide.arrays.kinds import Int64Array
 from coincide.chunks.key_ranges import KeyRange
 from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveSpells, in_force
 from coincide.fusion.control.known_streams import KnownStreams
-from coincide.fusion.matching.search_work import AnswerWork, TooManyAnswersError
+from coincide.fusion.matching.search_work import HeldTooMuchError, HeldWork
 from coincide.fusion.readings.sliding_queries import SlidingQueries
 from coincide.fusion.rows.event_table import EventColumns, EventTable
 from coincide.fusion.rows.on_time import OnTime
@@ -65,7 +65,7 @@ class ReadingsTask:
     def answer(self, check: Callable[[], None]) -> ReadingsAnswer:
         """Answer chunk by chunk; whoever does it again writes the same file."""
         ranges = self.rows.cut(lambda _: 0, self.chunk_rows, looks_back=False)
-        work = AnswerWork(self.most_written, check)
+        work = HeldWork(self.most_written, check)
         shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us(), work)
         episodes, probabilities = 0, list[float]()
         with written_whole(self.lines) as out:
@@ -81,8 +81,8 @@ class ReadingsTask:
     def _bounded(self, told: Iterator[EpisodeRecord]) -> Iterator[EpisodeRecord]:
         try:
             yield from told
-        except TooManyAnswersError as error:
-            refuse_more_episodes(error.answers, self.most_written)
+        except HeldTooMuchError as error:
+            refuse_more_episodes(error.held, self.most_written)
 
     @property
     def _asked(self) -> ReadingsQuery | SpellQuery:
@@ -112,7 +112,7 @@ class _ReadingsShard:
     spells: ShardSpells
     active: ActiveReadings | ActiveSpells
     least_latest_us: int
-    work: AnswerWork
+    work: HeldWork
     table: EventTable = field(default_factory=EventTable)
     next_seq: int = 0
     no_number: int = 0  # values that are no number, where the query needs one
@@ -124,7 +124,7 @@ class _ReadingsShard:
         query: ReadingsQuery | SpellQuery,
         streams: Mapping[str, Stream],
         least_latest_us: int,
-        work: AnswerWork,
+        work: HeldWork,
     ) -> _ReadingsShard:
         active = in_force(query, 1, False, 0)
         assert not isinstance(active, ActiveQuery)  # noqa: S101 - it is over readings

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from coincide.fusion.control.control import ActiveQuery, ActiveReadings, QueryInForce
 from coincide.fusion.core.query_turns import QueryTurns
 from coincide.fusion.core.shard_queries import ShardQueries
-from coincide.fusion.matching.search_work import AnswerWork
+from coincide.fusion.matching.search_work import HeldWork
 from coincide.fusion.readings.sliding_queries import SlidingQueries
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.on_time import OnTime
@@ -70,7 +70,7 @@ def _answers(sliding: SlidingQueries, turns: QueryTurns, active: ActiveReadings,
     """Return the answers of one query over readings."""
 
     def answers(check: Callable[[], None]) -> Iterator[OutputRecord]:
-        work = AnswerWork(turns.limits.max_window_answers, check)
+        work = HeldWork(turns.limits.max_window_answers, check)
         return (answer.to_record() for answer in sliding.answers(active, before, work))
 
     records = turns.in_time(active, answers)

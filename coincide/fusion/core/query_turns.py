@@ -12,10 +12,10 @@ from coincide.fusion.core.host import Host
 from coincide.fusion.matching.search_work import (
     RECORDS_AT_ONCE,
     ClockS,
+    HeldTooMuchError,
     OutOfTimeError,
     PushTime,
     StoppedError,
-    TooManyAnswersError,
 )
 from coincide.fusion.rows.areas import Areas
 from coincide.joins.search.work import checked
@@ -64,8 +64,8 @@ class QueryTurns:
         except OutOfTimeError as error:
             name = "max_query_s" if turn.most_s == self.limits.max_query_s else "max_push_s"
             self._suspend(active, name, turn.most_s, round(error.spent_s, 3))
-        except TooManyAnswersError as error:
-            self._suspend(active, "max_window_answers", self.limits.max_window_answers, error.answers)
+        except HeldTooMuchError as error:
+            self._suspend(active, "max_window_answers", self.limits.max_window_answers, error.held)
         except MemoryError:
             self._suspend(active, "memory", None, None)
         finally:

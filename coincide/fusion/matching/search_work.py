@@ -21,12 +21,12 @@ class OutOfTimeError(Exception):
         self.spent_s = spent_s
 
 
-class TooManyAnswersError(Exception):
-    """A query over readings has more than `max_window_answers` in one push: at least so many."""
+class HeldTooMuchError(Exception):
+    """A search would hold more answers or pairs in memory than it may: at least so many."""
 
-    def __init__(self, answers: int) -> None:
-        super().__init__(answers)
-        self.answers = answers
+    def __init__(self, held: int) -> None:
+        super().__init__(held)
+        self.held = held
 
 
 class StoppedError(Exception):
@@ -149,8 +149,11 @@ class GuardedWork(SearchWork):
 
 
 @dataclass(eq=False)
-class AnswerWork(SearchWork):
-    """Bounds the answers that a query over readings gives in one push, and what they hold in memory, and the time."""
+class HeldWork(SearchWork):
+    """Bounds what one search holds in memory, answers or pairs, and its time; whoever searches says what is too much.
+
+    Its candidates are bounded by the search itself.
+    """
 
     most: int
     deadline: Callable[[], None]
@@ -162,8 +165,13 @@ class AnswerWork(SearchWork):
         """Raise OutOfTimeError once the time is over."""
         self.deadline()
 
+    def look_at(self, candidates: int) -> None:  # noqa: ARG002 - each row has its own limit of them
+        """Raise OutOfTimeError once the time is over."""
+        self.deadline()
+
     def hold(self, count: int) -> None:
-        """Count answers; raise TooManyAnswersError if there are more than may be."""
+        """Count what memory holds; raise HeldTooMuchError if that is more than it may be."""
+        self.deadline()
         self.held += count
         if self.held > self.most:
-            raise TooManyAnswersError(self.held)
+            raise HeldTooMuchError(self.held)

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from msgspec import json
 
-from coincide import Histogram, Stream, window_join
+from coincide import Histogram, Stream
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
 from spark_jobs.archiving.frame_rows import FrameRows
+from spark_jobs.replaying import complete_answer
 from spark_jobs.replaying.archive_rows import RowChunk
-from spark_jobs.replaying.complete_answer import HeldPairs, complete_matches, complete_tuples
+from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
 from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
@@ -150,10 +152,9 @@ def test_a_run_for_sets_holds_so_many_pairs_and_no_more() -> None:
     }
     of_run = played(query, frames_of(some_rows(0)))
     asked: list[None] = []
-    work = HeldPairs(lambda: asked.append(None), most=10)
-    with pytest.raises(RunError, match=r"more than 10 pairs of detections may be together in one part of the range"):
-        window_join(of_run.batches, of_run.query.graph, of_run.keys, at_least=2, work=work)
-    assert work.held > 10
+    said = r"more than 10 pairs of detections may be together in one part of the range"
+    with patch.object(complete_answer, "MOST_PAIRS", 10), pytest.raises(RunError, match=said):
+        list(complete_tuples(of_run, of_run.query, None, lambda: asked.append(None)))
     assert asked
 
 
