@@ -20,7 +20,7 @@ from coincide.command.input.file_events import FileEvents, read_events
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
-from coincide.command.input.repeats import Repeats, of_streams
+from coincide.command.input.repeats import Repeats, of_places
 from coincide.constraints.window import Window
 from coincide.learning import (
     Calibration,
@@ -144,8 +144,9 @@ def _read_logs(request: LearnRequest, stages: Stages | None) -> Log:
 
 def _read_log(path: Path, request: LearnRequest, repeats: Repeats, stages: Stages | None) -> Log:
     events = _read(path, request.reading.time_column, request, ["model"], stages)
-    stream = PlayingEvents(events, stream_otherwise(events, request.reading.stream, [])).stream
-    events = events.where(repeats.first(of_streams(events.identity, stream), events.detected_at_us))
+    playing = PlayingEvents(events, stream_otherwise(events, request.reading.stream, []))
+    identity = of_places(events.identity, playing.label("area"), playing.stream)
+    events = events.where(repeats.first(identity, events.detected_at_us))
     playing = PlayingEvents(events, stream_otherwise(events, request.reading.stream, []))
     sensor, area = playing.label("sensor"), playing.label("area")
     if not len(events):

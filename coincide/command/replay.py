@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
 from coincide.command.answer_files import (
     NdjsonFormat,
     advance_of,
@@ -42,12 +43,13 @@ from coincide.stream import Stream
 DIGITS = 6  # of a probability, as coincide join has them
 ROWS_AT_ONCE = 16_384
 MOST_REMEMBERED = 1_000_000  # detections, by which a repeat is known: a log that grows may never end
+AGAIN = "again"  # the stream of repeats, which no query asks for: an area's time goes on with them, too
 
 
 class QueryEngine:
     """Answers queries that ask for equal values of one attribute, or of none.
 
-    `late` are the rows of the last batch that came too late.
+    `late` are the rows of the last batch that came too late. The streams are those that queries ask for, and `AGAIN`.
     """
 
     def __init__(self, queries: Sequence[Query], equal: str | None, streams: Sequence[Stream]) -> None:
@@ -55,6 +57,8 @@ class QueryEngine:
         parts = dict.fromkeys(part for query in queries for part in keyed_sources_of(query) if not part.is_whole)
         self._name_of = {part: f"part {nth}" for nth, part in enumerate(parts)}
         sources = {name: part.source.stream for part, name in self._name_of.items()}
+        *_, again = streams
+        self._again = again.name
         self.engine = Engine(streams, sources=sources, keyed=equal is not None)
         for query in queries:
             self.engine.install(query.id, self._condition(query))
@@ -66,16 +70,15 @@ class QueryEngine:
         limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
         return WindowCondition(query.graph, played, query.joint_threshold, query.at_least, query.sensors, limit)
 
-    def lines(self, batch: Arrivals, detections: Detections) -> Iterator[pa.Array]:
-        """Take rows in; yield the lines of what they change in the answers."""
+    def lines(self, batch: Arrivals, detections: Detections, is_first: BoolArray) -> Iterator[pa.Array]:
+        """Take rows in; yield the lines of what they change in the answers; only the first ones count."""
         rows = batch.rows
         key = None if self._equal is None else rows["equal", self._equal]
         sources = {name: rows[part] for part, name in self._name_of.items()}
-        is_first = True  # the block that tells which rows are late
-        for name, changes in self.engine.push_blocks(rows["stream"], detections, key, sources):
+        stream, is_told = np.where(is_first, rows["stream"], self._again), False  # by the first block: which are late
+        for name, changes in self.engine.push_blocks(stream, detections, key, sources):
             query, fewer, more = self._queries[name], _tuples(changes.retract), _tuples(changes.insert)
-            self.late = changes.late if is_first else self.late
-            is_first = False
+            self.late, is_told = self.late if is_told else changes.late, True
             yield match_lines(query, fewer, None)
             yield match_lines(query, more, thresholded(query, more))
 
@@ -123,18 +126,20 @@ def run_replay(request: ReplayRequest) -> int:
     reader = ArrivalReader(request.reading, queries, request.longest_s)
     engines = _engines(request, queries, reader.longest_s)
     bad = [bad_rows_of(path) for path in paths]
-    rows, repeats, late = 0, Repeats(MOST_REMEMBERED), LateArrivals(request.max_delay_s)
+    taken = rows = 0
+    repeats, late = Repeats(MOST_REMEMBERED), LateArrivals(request.max_delay_s)
     with shown_stages(request.out) as stages, opened_sink(request.out) as sink:
         files = [reader.read(each, advance_of(stages, f"replaying {each.path.name}")) for each in bad]
         for arrivals in merged(files):
             for first in range(0, len(arrivals), ROWS_AT_ONCE):
-                batch = arrivals.take(slice(first, first + ROWS_AT_ONCE)).first(repeats)
-                detections = _detections(batch, rows, shows_file=len(paths) > 1)
-                rows += len(batch)
+                batch = arrivals.take(slice(first, first + ROWS_AT_ONCE))
+                is_first = repeats.first(batch.rows["identity"], batch.rows["detected_at_us"])
+                detections = _detections(batch, taken, shows_file=len(paths) > 1)
+                taken, rows = taken + len(batch), rows + int(is_first.sum())
                 for engine in engines:
-                    for lines in engine.lines(batch, detections):
+                    for lines in engine.lines(batch, detections, is_first):
                         sink.write(bytes_of(lines))
-                late.take(batch, detections, engines[0].late)
+                late.take(batch, detections, engines[0].late[is_first[engines[0].late]])
             sink.flush()
     report_bad_rows(bad, skip=True)
     repeats.tell()
@@ -152,7 +157,8 @@ def _check_out(request: ReplayRequest, inputs: Sequence[Path]) -> None:
 
 def _engines(request: ReplayRequest, queries: Sequence[Query], longest_s: float) -> list[QueryEngine]:
     names = dict.fromkeys(stream for query in queries for stream in query.streams)
-    streams = [Stream(name, request.max_delay_s, longest_s) for name in names]
+    again = next(name for name in (AGAIN + "-" * nth for nth in count()) if name not in names)
+    streams = [Stream(name, request.max_delay_s, longest_s) for name in (*names, again)]
     by_equal: dict[str | None, list[Query]] = defaultdict(list)
     for query in queries:
         by_equal[query.equal].append(query)

@@ -21,7 +21,7 @@ from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEven
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
 from coincide.command.input.played_roles import PlayingEvents, attributes_of, keyed_sources_of, stream_otherwise
-from coincide.command.input.repeats import Repeats, of_streams
+from coincide.command.input.repeats import Repeats, of_places
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
 
@@ -172,7 +172,7 @@ class ArrivalReader:
             "template": chosen.index,
             "detected_at_us": events.detected_at_us,
             "received_at_us": np.where(received_us == UNKNOWN_US, events.detected_at_us, received_us),
-            "identity": of_streams(events.identity, playing.stream),
+            "identity": of_places(events.identity, playing.label("area"), playing.stream),
             "row": events.row,
             "file": np.full(len(events), str(events.path), dtype=object),
             **{name: playing.label(name) for name in ("id", "area", "sensor")},

@@ -1,7 +1,7 @@
 """Repeats: detections that a file tells again, which count once, as they do where a gateway posts them again.
 
-A detection is known by its sensor and id. Without an id it is known by all that its line says but when it was received.
-A line that names neither a sensor nor an id is an event of its own.
+A detection is known by its area, stream, sensor and id. Without an id it is known by all that its line says but when it
+was received. A line that names neither a sensor nor an id is an event of its own.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def identities(chunk: Chunk, labels: Mapping[str, pa.Array]) -> Int64Array:
     return found
 
 
-def of_streams(identity: Int64Array, stream: npt.NDArray[np.object_]) -> Int64Array:
-    """Return the identities of rows of these streams, int64 (n,)."""
-    named = _hashes(zip(stream.tolist(), identity.tolist(), strict=True))
+def of_places(identity: Int64Array, area: npt.NDArray[np.object_], stream: npt.NDArray[np.object_]) -> Int64Array:
+    """Return the identities of rows of these areas and streams, int64 (n,): sensors of two areas may have one name."""
+    named = _hashes(zip(area.tolist(), stream.tolist(), identity.tolist(), strict=True))
     return np.where(identity == UNKNOWN, UNKNOWN, named)
 
 
