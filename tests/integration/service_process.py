@@ -15,7 +15,7 @@ import httpx2
 import psutil
 
 from deploy.local.machine import ROOT, free_ports
-from tests.patience import until
+from tests.patience import suspend, until
 
 DEADLINE_S = 30.0
 LIVE_DEADLINE_S = 60.0
@@ -50,10 +50,8 @@ class ServiceProcess:
         until(is_told)
 
     def suspend(self) -> None:
-        """Hang it, and return when none of its threads moves any more: the signal takes a while on a busy machine."""
-        self.process.suspend()
-        threads = Path(f"/proc/{self.process.pid}/task")
-        until(lambda: all("\tT (stopped)" in (each / "status").read_text() for each in threads.iterdir()))
+        """Hang it."""
+        suspend(self.process)
 
     def terminate(self) -> None:
         self.process.terminate()

@@ -8,6 +8,7 @@ import pytest
 from deploy.local.broker import Broker
 from spark_jobs.job.restarts import KAFKA_AWAY
 from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
+from tests.patience import suspend
 
 pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
@@ -59,7 +60,7 @@ def test_the_query_is_started_again_until_the_broker_is_there(job: FusionProcess
     job.until(job.is_ready)
     stopped = job.process.children(recursive=True)  # Java and the Python workers: whatever they are at does not end
     for each in stopped:
-        each.suspend()
+        suspend(each)
     job.until(lambda: "no sign of life" in job.call("GET", "/readyz").text)
     for each in stopped:
         each.resume()

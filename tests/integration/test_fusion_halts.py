@@ -26,6 +26,7 @@ from tests.integration.fusion_process import (
     seismic,
 )
 from tests.integration.topics import create_declared_topics, expire
+from tests.patience import suspend
 
 pytestmark = [pytest.mark.jvm, pytest.mark.night]
 
@@ -132,7 +133,7 @@ def test_records_that_expired_unread_are_counted_and_wait_for_a_rebuild(job: Fus
     lost_before, letters_before = lost(job), letters_of(job)
     stopped = job.process.children(recursive=True)
     for each in stopped:  # so that it reads nothing
-        each.suspend()
+        suspend(each)
     job.send("detections", acoustic(later(5)))
     expire(job.bootstrap, job.prefix + "detections")
     for each in stopped:

@@ -16,7 +16,7 @@ from deploy.local.layout import Layout
 from deploy.local.machine import LocalError
 from deploy.local.system import HaltedError, System
 from services.common.checkpoint_folder import IDENTITY_FILE
-from tests.patience import until
+from tests.patience import suspend, until
 
 pytestmark = pytest.mark.jvm
 
@@ -94,7 +94,7 @@ def test_the_broker_stays_away_until_it_is_started(system: System) -> None:
             system.supervision.send_signal("kafka", signal.SIGSTOP)
     finally:
         system.start_broker()
-    system.supervision.send_signal("kafka", signal.SIGSTOP)
+    suspend(psutil.Process(system.supervision.pid("kafka")))
     try:
         assert not answers(system.layout.bootstrap)
     finally:
