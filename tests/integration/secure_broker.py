@@ -12,8 +12,10 @@ from deploy.local.broker import Broker
 from deploy.local.machine import free_ports
 from services.common.kafka.clients import create_admin
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.faults import KafkaRefusedError
 from tests.certificates import Authority, Certificate
 from tests.integration.topics import create_declared_topics
+from tests.patience import until
 
 LISTENERS = {
     "PLAINTEXT": "PLAINTEXT",
@@ -73,9 +75,19 @@ def secure_broker(folder: Path) -> Iterator[SecureBroker]:
         made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion("alice", "SCRAM-SHA-512", PASSWORD)])
         admin.close()
         assert made == {"alice": None}
-        yield SecureBroker(broker, ports, authority, authority.sign("client"), password_file)
+        secure = SecureBroker(broker, ports, authority, authority.sign("client"), password_file)
+        until(lambda: _welcomes(secure.connection("USERS")))  # the broker hears of it from its controller, later
+        yield secure
     finally:
         broker.stop()
+
+
+def _welcomes(connection: KafkaConnection) -> bool:
+    try:
+        create_admin(connection).close()
+    except KafkaRefusedError:
+        return False
+    return True
 
 
 def _listeners(ports: dict[str, int], controller: int) -> dict[str, str]:

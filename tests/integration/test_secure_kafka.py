@@ -183,9 +183,13 @@ def stranger(secure: SecureBroker) -> dict[str, Any]:
     """The connection of a user who may use no topic of Coincide."""
     admin = create_admin(secure.broker.connection)
     topics = ResourcePattern(ResourceType.TOPIC, "coincide.", ACLResourcePatternType.PREFIXED)
-    denied = admin.create_acls([ACL("User:bob", "*", ACLOperation.ALL, ACLPermissionType.DENY, topics)])
+    rules = [
+        ACL(user, "*", ACLOperation.ALL, what, topics)
+        for user, what in (("User:*", ACLPermissionType.ALLOW), ("User:bob", ACLPermissionType.DENY))
+    ]
+    made = admin.create_acls(rules)  # once there is a rule for a topic, nobody may use it whom none allows
     admin.close()
-    assert not denied["failed"]
+    assert not made["failed"]
     settings = secure.settings("USERS", mechanism="PLAIN", user="bob", password_file=None, password=BOBS_PASSWORD)
     connection = KafkaConnection.model_validate(settings)
 
