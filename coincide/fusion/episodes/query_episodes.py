@@ -13,11 +13,12 @@ from coincide.fusion.episodes.episode_records import GroupKey, part_of
 from coincide.fusion.episodes.episode_slots import EpisodeSlots
 from coincide.fusion.episodes.grouping import GroupChanges, regrouped
 from coincide.fusion.episodes.live_episode import LiveEpisode, Phase
-from coincide.fusion.rows.attributes import Scalar, as_read, attribute, attributes_of
+from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.episode_rule import LABEL
 from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.fields import Scalar
 from coincide.wire.match_record import MatchMember, MatchRecord
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.attributes import Scalar, attribute, attributes_of
+from coincide.fusion.rows.attributes import attribute, attributes_of
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
 from coincide.queries import Query
 from coincide.queries.role_filter import Source
 from coincide.templates.codes import TemplateRegistry
+from coincide.wire.fields import Scalar
 
 Equal = str | None  # the attribute that a query asks to be equal
 NO_GROUP = -1

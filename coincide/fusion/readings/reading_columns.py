@@ -10,11 +10,12 @@ from msgspec import Raw
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import as_number
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.attributes import Scalar, as_read, attribute, attributes_of
+from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
+from coincide.wire.fields import Scalar
 
 T = TypeVar("T", bound=Hashable)
 Key = tuple[bool, Scalar]  # true is not 1, though Python has it so

@@ -8,9 +8,7 @@ import numpy.typing as npt
 from msgspec import Raw, json
 
 from coincide.queries.checks import ATTRIBUTES
-from coincide.wire.fields import UNREADABLE
-
-Scalar = str | int | float | bool
+from coincide.wire.fields import UNREADABLE, Scalar
 
 NO_ATTRIBUTES = b"{}"
 OBJECT_BEGINS = ord("{")

@@ -15,13 +15,13 @@ from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array, 
 from coincide.fusion.episodes.episode_records import GroupKey
 from coincide.fusion.readings.reading_columns import ReadingColumns
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.attributes import Scalar
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.fusion.spells.spell_slots import NUMBERS, SettledStretch, SpellReading
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.queries import SpellQuery
 from coincide.spells import SpellReadings, Stretches
 from coincide.templates.codes import TemplateRegistry
+from coincide.wire.fields import Scalar
 
 SPARE_CODES = 1024
 CODE_BITS = 32  # of a group; the code of its area comes above

@@ -11,9 +11,9 @@ from msgspec import Raw
 from coincide.arrays.kinds import Int64Array
 from coincide.fusion.episodes.episode_records import EpisodeRecordMember, GroupKey
 from coincide.fusion.episodes.live_episode import Phase
-from coincide.fusion.rows.attributes import Scalar
 from coincide.wire.content_ids import content_id
 from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.fields import Scalar
 
 Entry = tuple[str, bytes, int, str, EpisodeRecord]  # changes are told by area, group, start and id
 

@@ -5,7 +5,6 @@ add to it before alerting knows.
 """
 
 from dataclasses import astuple, dataclass
-from typing import Annotated
 
 import msgspec
 
@@ -17,12 +16,7 @@ from coincide.wire.rebuild_record import KEY_PREFIX
 from coincide.wire.status_record import StatusRecord
 from services.common.nesting import MOST_LEVELS, is_too_deep
 
-INT64_MAX = 2**63 - 1
 NO_NUL = r"^[^\x00]*$"  # PostgreSQL keeps that character in no text
-
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
-Version = Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
-Microseconds = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
 class MalformedRecordError(ValueError):
