@@ -10,6 +10,7 @@ from coincide.wire.dead_letter import DEAD_LETTER_RULES, DeadLetter
 from coincide.wire.episode_record import EPISODE_RULES, EpisodeRecord
 from coincide.wire.json_schema import record_schema
 from coincide.wire.match_record import MATCH_RULES, MatchRecord
+from coincide.wire.sensor_health import HealthRecord
 from coincide.wire.status_record import StatusRecord
 
 
@@ -33,5 +34,6 @@ CONTRACTS = {
     "matches": Contract(MatchRecord, MATCH_RULES),
     "episodes": Contract(EpisodeRecord, EPISODE_RULES, is_closed=False),
     "dead-letters": Contract(DeadLetter, DEAD_LETTER_RULES),
+    "sensor-health": Contract(HealthRecord),
     "status": Contract(StatusRecord),
 }

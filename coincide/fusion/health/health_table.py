@@ -15,7 +15,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import CodeArray, FloatArray, Int64Array, PositionArray
 from coincide.fusion.records.kafka_records import KeptRecord
 from coincide.learning.drift import PARTS, drift_of
-from coincide.wire.sensor_health import HealthError, HealthRecord, SensorHealth, TemplateDrift, health_in
+from coincide.wire.sensor_health import MOST_SENSORS, HealthError, HealthRecord, SensorHealth, TemplateDrift, health_in
 
 HALF_LIFE_S = 3_600.0
 EVERY_US = 10_000_000  # a part is told at most so often
@@ -63,7 +63,7 @@ class Part:
 class HealthTable:
     """A row for each sensor and stream, at most `most` of them: beyond it those silent for longest are forgotten."""
 
-    def __init__(self, streams: int = 1, most: int = MOST_FOLLOWED, rows_of_part: int = 256) -> None:
+    def __init__(self, streams: int = 1, most: int = MOST_FOLLOWED, rows_of_part: int = MOST_SENSORS) -> None:
         self._streams, self._most, self._rows_of_part = streams, most, rows_of_part
         self._rows = np.zeros(SMALLEST_CAPACITY, _ROW)
         self._of_codes: PositionArray = np.full((1, streams), NOBODY)  # rows by codes of sensor and stream
