@@ -271,7 +271,9 @@ def assert_job_refuses(settings: dict[str, Any], sentence: str, folder: Path) ->
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    session = create_session(FusionSettings(jars_path=ensure_jars(find_java()).spark, master="local[1]"))
+    java = find_java()
+    os.environ.setdefault("JAVA_HOME", str(java.home))  # the set-up may have fetched it
+    session = create_session(FusionSettings(jars_path=ensure_jars(java).spark, master="local[1]"))
     yield session
     end_session(session, 30)
 

@@ -25,6 +25,8 @@ ANSWER_TIMEOUT_S = 5.0
 _UNSUPPORTED_MECHANISM, _ILLEGAL_STATE = 33, 34
 _EXPIRED, _NOT_YET_VALID, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 _ALERT = b"\x15\x03"  # so begins what TLS answers to a stranger's bytes
+#: How a handshake ends that is not answered; Python calls the end of what is read by one name or the other.
+_BROKEN_OFF = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 _NO_TLS = {"WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "RECORD_LAYER_FAILURE"}
 
 
@@ -120,7 +122,7 @@ def _secured(connection: KafkaConnection, plain: socket.socket, host: str) -> It
     except ssl.SSLCertVerificationError as error:
         raise KafkaRefusedError(_distrust(error, connection)) from error
     except (ssl.SSLError, ConnectionError) as error:
-        if isinstance(error, ConnectionError) or error.reason in _NO_TLS or isinstance(error, ssl.SSLEOFError):
+        if isinstance(error, _BROKEN_OFF) or error.reason in _NO_TLS:
             raise KafkaRefusedError(f"Kafka speaks no TLS here: protocol {connection.protocol} is wrong") from error
         raise KafkaRefusedError(_unwelcome(connection)) from error
     with spoken:
