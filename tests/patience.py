@@ -1,7 +1,6 @@
 """How tests wait for processes: as long as these make progress, however slow the machine is."""
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 import psutil
 
@@ -44,10 +43,3 @@ def _look_at_others(roots: Iterable[psutil.Process]) -> Mapping[psutil.Process, 
 
 def keep_priority() -> None:
     """Give way to nobody: a test's own run would stand still for as long as others keep the cores busy."""
-
-
-def suspend(process: psutil.Process) -> None:
-    """Hang it, and return when none of its threads moves any more: the signal takes a while on a busy machine."""
-    process.suspend()
-    threads = Path(f"/proc/{process.pid}/task")
-    until(lambda: all("\tT (stopped)" in (each / "status").read_text() for each in threads.iterdir()))

@@ -26,7 +26,7 @@ from deploy.local.class_archives import class_archives, use_option
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import HERE, LocalError, exit_with, free_ports
-from deploy.local.patience import Patience
+from deploy.local.patience import Patience, suspend
 from services.common.kafka.connection import KafkaConnection
 
 START_BUDGET_S = 120.0  # of processor time; a start takes some 8 s of it, one after a crash more
@@ -131,7 +131,8 @@ class Broker:
 
     def suspend(self) -> None:
         """Hang it: connections stay open, nothing is answered (SIGSTOP)."""
-        self._signal(signal.SIGSTOP)
+        if self._process is not None and self.is_running:
+            suspend(psutil.Process(self._process.pid))
 
     def resume(self) -> None:
         """Let a suspended broker go on (SIGCONT)."""

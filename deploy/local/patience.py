@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from deploy.local.machine import LocalError
+
 #: The family does nothing below this share of a core: an idle JVM, or an idle server, takes less.
 IDLE_SHARE = 0.02
 #: Nor does it below so many bytes read from disks and written to them: one that swaps or reads jars moves more.
 IDLE_BYTES = 1 << 20
+#: Of processor time, until a process that is suspended stands still.
+STOP_BUDGET_S = 60.0
 #: A look costs some milliseconds.
 LOOK_EVERY_S = 1.0
 
@@ -190,3 +194,15 @@ class Patience:
     def _is_alive(self) -> bool:
         share_s = IDLE_SHARE * self._idle_s / self._crowded()
         return self._since_alive_s >= share_s or self._since_alive_bytes >= IDLE_BYTES
+
+
+def suspend(process: psutil.Process) -> None:
+    """Hang it, and return when none of its threads moves any more: the signal takes a while on a busy machine."""
+    process.suspend()
+    threads = Path(f"/proc/{process.pid}/task")
+
+    def stands_still() -> bool:
+        return all("\tT (stopped)" in (each / "status").read_text(encoding="utf-8") for each in threads.iterdir())
+
+    if why := Patience(lambda: [process], STOP_BUDGET_S).wait(stands_still):
+        raise LocalError(f"process {process.pid} was to stand still, and {why}")

@@ -15,7 +15,8 @@ import httpx2
 import psutil
 
 from deploy.local.machine import ROOT, free_ports
-from tests.patience import suspend, until
+from deploy.local.patience import suspend
+from tests.patience import until
 
 DEADLINE_S = 30.0
 LIVE_DEADLINE_S = 60.0

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
+from deploy.local.patience import suspend
 from spark_jobs.job.restarts import KAFKA_AWAY
 from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
-from tests.patience import suspend
 
 pytestmark = [pytest.mark.jvm, pytest.mark.night]
 

@@ -13,6 +13,7 @@ import yaml
 
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
+from deploy.local.patience import suspend
 from services.common.kafka.clients import create_admin
 from services.common.kafka.connection import KafkaConnection
 from spark_jobs.recovery.checkpoint import ask_for_rebuild
@@ -26,7 +27,6 @@ from tests.integration.fusion_process import (
     seismic,
 )
 from tests.integration.topics import create_declared_topics, expire
-from tests.patience import suspend
 
 pytestmark = [pytest.mark.jvm, pytest.mark.night]
 

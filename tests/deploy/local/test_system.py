@@ -14,9 +14,10 @@ from deploy.local.broker import answers
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError
+from deploy.local.patience import suspend
 from deploy.local.system import HaltedError, System
 from services.common.checkpoint_folder import IDENTITY_FILE
-from tests.patience import suspend, until
+from tests.patience import until
 
 pytestmark = pytest.mark.jvm
 
