@@ -10,7 +10,6 @@ from coincide.wire.fields import (
     Count,
     FormatVersion,
     Int64,
-    JsonObject,
     Name,
     NotNegative,
     Probability,
@@ -18,6 +17,15 @@ from coincide.wire.fields import (
     Version,
 )
 from coincide.wire.output_record import OutputRecord, keyed
+from coincide.wire.result_fields import (
+    Attributes,
+    DetectedAt,
+    DetectionId,
+    DetectionStream,
+    MembersArea,
+    QueryId,
+    SensorId,
+)
 
 EpisodeId = Annotated[Name, Meta(extra_json_schema={"pattern": "^e-[0-9a-f]{32}$"})]
 
@@ -30,13 +38,11 @@ RETRACTED = STATES.index("retracted")
 class EpisodeMember(Struct, frozen=True, gc=False):
     """One detection of an episode."""
 
-    detected_at_us: Annotated[
-        Int64, Meta(description="When the sensor says it happened, microseconds since the epoch, UTC.")
-    ]
-    sensor: Annotated[Name, Meta(description="Id of the sensor.")]
-    id: Annotated[Name, Meta(description="Id of the detection.")]
-    stream: Annotated[Name, Meta(description="Its stream.")]
-    attributes: Annotated[JsonObject, Meta(description="As they were reported with the detection.")]
+    detected_at_us: DetectedAt
+    sensor: SensorId
+    id: DetectionId
+    stream: DetectionStream
+    attributes: Attributes
 
 
 class QueriedWindow(Struct, frozen=True, gc=False):
@@ -63,9 +69,9 @@ class EpisodeRecord(Struct, frozen=True, kw_only=True):
             "reading. Of a window: of the query, the area, the group, the window's end and the start."
         ),
     ]
-    query: Annotated[Name, Meta(description="Id of the query.")]
+    query: QueryId
     query_version: Annotated[Version, Meta(description="Version of the query in force.")]
-    area: Annotated[Name, Meta(description="The area of all members.")]
+    area: MembersArea
     group: Annotated[
         Mapping[str, Scalar | None] | UnsetType,
         Meta(

@@ -8,8 +8,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from coincide.queries.checks import MOST_ROLES
 from coincide.wire.content_ids import content_id
-from coincide.wire.fields import FormatVersion, Int64, JsonObject, Name, NotNegative, Probability, Version
+from coincide.wire.fields import FormatVersion, Int64, Name, NotNegative, Probability, Version
 from coincide.wire.output_record import OutputRecord, keyed
+from coincide.wire.result_fields import (
+    Attributes,
+    DetectedAt,
+    DetectionId,
+    DetectionStream,
+    MembersArea,
+    QueryId,
+    SensorId,
+)
 
 MatchId = Annotated[Name, Meta(extra_json_schema={"pattern": "^m-[0-9a-f]{32}$"})]
 TemplateId = Annotated[Name, Meta(extra_json_schema={"pattern": "^t-[0-9a-f]{16}$"})]
@@ -21,16 +30,14 @@ class MatchMember(Struct, frozen=True, gc=False):
     """One detection of a match, in its role."""
 
     role: Annotated[Name, Meta(description="Role in the query.")]
-    sensor: Annotated[Name, Meta(description="Id of the sensor.")]
-    id: Annotated[Name, Meta(description="Id of the detection.")]
-    stream: Annotated[Name, Meta(description="Its stream.")]
-    detected_at_us: Annotated[
-        Int64, Meta(description="When the sensor says it happened, microseconds since the epoch, UTC.")
-    ]
+    sensor: SensorId
+    id: DetectionId
+    stream: DetectionStream
+    detected_at_us: DetectedAt
     earliest_us: Annotated[Int64, Meta(description="Earliest possible occurrence, microseconds since the epoch, UTC.")]
     latest_us: Annotated[Int64, Meta(description="Latest possible occurrence, microseconds since the epoch, UTC.")]
     template: Annotated[TemplateId, Meta(description="Hash of the histogram's content.")]
-    attributes: Annotated[JsonObject, Meta(description="As they were reported with the detection.")]
+    attributes: Attributes
 
 
 class OccurrenceRecord(Struct, frozen=True, gc=False):
@@ -109,9 +116,9 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
             description="Hash of the query's id and each member's role, sensor, id and detected_at_us, in role order."
         ),
     ]
-    query: Annotated[Name, Meta(description="Id of the query.")]
+    query: QueryId
     query_version: Annotated[Version, Meta(description="Version in force when the match was completed.")]
-    area: Annotated[Name, Meta(description="The area of all members.")]
+    area: MembersArea
     probability: Annotated[
         Possible,
         Meta(

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
 
-from coincide.wire.fields import FormatVersion, JsonObject, Microseconds, Name, Version
+from coincide.wire.fields import FormatVersion, JsonObject, Microseconds, Version
+from coincide.wire.result_fields import QueryId
 
 
 class QueryRecord(Struct, frozen=True, kw_only=True):
@@ -14,7 +15,7 @@ class QueryRecord(Struct, frozen=True, kw_only=True):
     """
 
     v: FormatVersion = 1
-    id: Annotated[Name, Meta(description="Id of the query.")]
+    id: QueryId
     version: Annotated[Version, Meta(description="Grows with each change, and is never given twice.")]
     changed_at_us: Annotated[
         Microseconds, Meta(description="When the change was accepted, microseconds since the epoch, UTC.")
