@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 
 import httpx2
@@ -101,7 +102,12 @@ def create_app(settings: ConsoleSettings, services: Services, metrics: ConsoleMe
 
 async def _query_schema() -> Response:
     """Return the contract of a query as a module: the words that the editor offers are its."""
-    return Response(f"export const schema = {json.dumps(query_schema())};\n", media_type="text/javascript")
+    return Response(_schema_module(), media_type="text/javascript")
+
+
+@cache
+def _schema_module() -> str:
+    return f"export const schema = {json.dumps(query_schema())};\n"
 
 
 async def _healthz() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What the API answers with: matches, episodes, alerts, dead letters, as their records are declared, and problems."""
 
+from functools import cache
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -139,4 +140,4 @@ def describe_all_bodies(app: FastAPI) -> None:
         schemas |= schemas_of(BODIES, COMPONENTS) | query_components(COMPONENTS)
         return document
 
-    app.openapi = openapi  # type: ignore[method-assign]
+    app.openapi = cache(openapi)  # type: ignore[method-assign]

@@ -127,9 +127,9 @@ def applied_version(shards: Sequence[StatusRecord], id_: str) -> int | None:
 
 
 def _row(change: QueryRecord) -> dict[str, object]:
-    flags = {"paused": bool(change.paused), "removed": bool(change.removed)}
-    body = None if change.document is None else msgspec.json.encode(change.document).decode()
-    return {"id": change.id, "version": change.version, "changed_at_us": change.changed_at_us, **flags, "body": body}
+    now = dict(vars(QueryVersion.of(change)))
+    query = now.pop("query")
+    return {**now, "body": None if query is None else msgspec.json.encode(query).decode()}
 
 
 def _version(row: Row[Any]) -> QueryVersion:
