@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +15,13 @@ import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.broker import answers
+from deploy.local.command import run_command
 from deploy.local.environment import keep
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError, is_free, wait_until
-from deploy.local.patience import Patience
-from deploy.local.supervision import START_BUDGET_S, Start, Supervision, owner_of
+from deploy.local.machine import LocalError, is_free, wait_until
+from deploy.local.supervision import Start, Supervision, owner_of
 from spark_jobs.job.restarts import HALTED
 
 #: What runs, in the order of starting. All but the last need the first, and its topics; the console needs nobody.
@@ -118,25 +115,21 @@ class System:
         self._start("kafka", report)
         self.wait_ready("kafka", report=report)
         environ = self.layout.environ(java.home)
-        _run_once(
-            "topics",
-            ["services.common.topics", "--kafka", self.layout.bootstrap, "--prefix", self.layout.topic_names.prefix],
-            environ,
-            report,
-        )
+        names = ["--kafka", self.layout.bootstrap, "--prefix", self.layout.topic_names.prefix]
+        _run("topics", ["services.common.topics", *names], environ, report)
         if rebuild:
             self.rebuild(report)
         for name in self.processes[1:]:
             self._start(name, report)
         # while the others start: ingest follows their topic
-        _run_once("sensors", ["services.ingest.registry.seed", "--first"], environ, report)
+        _run("sensors", ["services.ingest.registry.seed", "--first"], environ, report)
         self.wait_ready(*self.processes[1:], report=report)
 
     def rebuild(self, report: Report = _silent) -> None:
         """Have fusion begin anew from the topics, and return when it has been started; the others stay up."""
         self.supervision.stop_process("fusion")  # what is asked for counts from its next start on
         environ = self.layout.environ(find_java().home)
-        _run_once("rebuild", ["spark_jobs.fusion", "--ask-for-rebuild"], environ, report)
+        _run("rebuild", ["spark_jobs.fusion", "--ask-for-rebuild"], environ, report)
         self._start("fusion", report)
 
     def waiting_detections(self) -> int | None:
@@ -291,21 +284,9 @@ class System:
         return [each for each in psutil.process_iter() if _runtime_of(each) == mine and each.pid != os.getpid()]
 
 
-def _run_once(name: str, module: list[str], environ: dict[str, str], report: Report) -> None:
-    """Run ``python -m module...`` from the checkout to its end; what it said on stderr is the error's sentence."""
+def _run(name: str, module: list[str], environ: dict[str, str], report: Report) -> None:
     report(name, "starting")
-    command = [sys.executable, "-m", *module]
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
-        running = psutil.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=said)
-        try:
-            why = Patience(lambda: [running], START_BUDGET_S).wait(lambda: running.poll() is not None)
-        finally:
-            if running.poll() is None:
-                running.kill()
-                running.wait()
-        if why or running.returncode != 0:
-            said.seek(0)
-            raise LocalError(f"{module[0]} failed: {'it ' + why if why else said.read().strip()}")
+    run_command(module, environ)
     report(name, "ready")
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.common.fault_sentences import describe_errors
 from services.common.kafka.clients import create_admin, described_topics
-from services.common.kafka.faults import in_words
+from services.common.kafka.faults import failed
 from services.common.kafka_option import add_connection_option, connection_of
 from services.common.settings import SettingsError, located, read_declarations
 from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
@@ -98,7 +98,7 @@ def _differences(declared: dict[str, str], current: dict[str, Any]) -> dict[str,
 
 
 def main(arguments: list[str] | None = None) -> int | str:
-    """Run the command; 0 when the topics are as declared, else the sentence that `sys.exit` writes."""
+    """Run the command; 0 when the topics are as declared, else what `sys.exit` takes."""
     parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
     parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
     add_connection_option(parser)
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int | str:
         described_topics(kafka, declared)  # which tells of topics that we may not see; a list of all leaves them out
         done = create_topics(create_admin(kafka), declared)
     except KafkaError as error:
-        return f"Kafka at {kafka.servers} cannot be used: {in_words(error)}"
+        return failed(error, kafka.servers)
     except (SettingsError, TopicConflictError) as error:
         return str(error)
     sys.stdout.write("\n".join(done or ["all topics are as declared"]) + "\n")

@@ -1,9 +1,13 @@
 """What Kafka refuses, as one sentence for the person who can change it."""
 
+import os
+import sys
+
 from kafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
     KafkaConnectionError,
+    KafkaError,
     TopicAuthorizationFailedError,
 )
 
@@ -43,6 +47,12 @@ def refusal_of(error: BaseException) -> str | None:
 def in_words(error: BaseException) -> str:
     """Return what an error of Kafka's client says to a person: a refusal as a sentence, others by what they are."""
     return str(error) if isinstance(error, KafkaRefusedError) else refusal_of(error) or type(error).__name__
+
+
+def failed(error: KafkaError, servers: str) -> int:
+    """Say on stderr why a command failed; return how it exits: ``os.EX_TEMPFAIL`` where it may succeed later, or 1."""
+    sys.stderr.write(f"Kafka at {servers} cannot be used: {in_words(error)}\n")
+    return os.EX_TEMPFAIL if error.retriable and refusal_of(error) is None else 1
 
 
 def _names_in(error: BaseException) -> str:

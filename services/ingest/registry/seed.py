@@ -21,7 +21,7 @@ from services.common.declared_streams import DeclaredStreams
 from services.common.instants import system_clock_us
 from services.common.kafka.clients import close_producer, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
-from services.common.kafka.faults import in_words
+from services.common.kafka.faults import failed
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
@@ -233,7 +233,7 @@ def _report(
 
 
 def main(arguments: list[str] | None = None) -> int | str:
-    """Run the command; 0 when the topic says what the file says, else the sentence that `sys.exit` writes."""
+    """Run the command; 0 when the topic says what the file says, else what `sys.exit` takes."""
     parser = argparse.ArgumentParser(prog="python -m services.ingest.registry.seed", description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config/ingest.yaml"), help="settings of ingest")
     parser.add_argument("--first", action="store_true", help="do nothing where a sensor was ever registered")
@@ -254,7 +254,7 @@ def main(arguments: list[str] | None = None) -> int | str:
     except SettingsError as error:
         return str(error)
     except KafkaError as error:
-        return f"Kafka at {settings.kafka.servers} cannot be used: {in_words(error)}"
+        return failed(error, settings.kafka.servers)
     sys.stdout.write("\n".join(done) + "\n")
     return 0
 

@@ -61,7 +61,7 @@ def test_make_up_on_a_running_system_hands_on_what_it_is_given(
     system = System(layout)
     monkeypatch.setattr(local_system, "find_java", lambda: SimpleNamespace(home=tmp_path))
     monkeypatch.setattr(local_system, "ensure_jars", lambda _: None)
-    monkeypatch.setattr(local_system, "_run_once", lambda *_: None)
+    monkeypatch.setattr(local_system, "run_command", lambda *_: None)
     monkeypatch.setattr(System, "_start", lambda *_: None)
     monkeypatch.setattr(System, "wait_ready", lambda *_, **__: None)
     monkeypatch.setattr(type(system.supervision), "is_running", runs)

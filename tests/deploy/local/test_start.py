@@ -15,7 +15,7 @@ from deploy.local.layout import Layout
 from deploy.local.machine import LocalError
 from deploy.local.progress import lines
 from deploy.local.supervision import MOST_ENDS, Start, Supervision
-from deploy.local.system import HaltedError, PartlyUpError, System, _run_once
+from deploy.local.system import HaltedError, PartlyUpError, System
 from spark_jobs.job.restarts import HALTED
 
 
@@ -176,18 +176,6 @@ def test_a_start_that_uses_more_than_its_budget_is_given_up(tmp_path: Path, monk
             why = start.why_over("STARTING")
         busy.kill()
     assert why.startswith("is not ready: it used ")
-
-
-def test_what_is_run_once_says_why_it_failed_or_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    reports: list[str] = []
-    _run_once("zen", ["this"], {}, lambda _, state: reports.append(state))
-    assert reports == ["starting", "ready"]
-    with pytest.raises(LocalError, match=r"^nowhere failed: .*No module named nowhere$"):
-        _run_once("time", ["nowhere"], {}, lambda *_: None)
-    monkeypatch.setattr("deploy.local.system.START_BUDGET_S", 0.2)
-    with pytest.raises(LocalError, match=r"^timeit failed: it used \d s of processor time$"):
-        _run_once("time", ["timeit", "-n", "1000000000000"], {}, lambda *_: None)
-    assert [each for each in psutil.Process().children() if "timeit" in each.cmdline()] == []
 
 
 def test_a_file_gets_a_line_for_each_change_and_one_every_ten_seconds() -> None:
