@@ -24,6 +24,7 @@ from coincide.learning import Calibration, Errors, Learning, SensorStream, calib
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.wire.query_record import QueryRecord, put_record
 from coincide.wire.sensor_health import health_in
+from coincide.wire.sensor_record import LastChange, Particulars, Place
 from coincide.wire.stream_records import StreamRecord
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
@@ -34,7 +35,7 @@ from services.common.instants import system_clock_us
 from services.common.template_proposals import proposal_of
 from services.ingest.kafka.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
-from services.ingest.registry.sensors import LastChange, Particulars, Place, Sensor
+from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.job.activations import PushedOffsets

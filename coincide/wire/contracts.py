@@ -11,6 +11,7 @@ from coincide.wire.episode_record import EPISODE_RULES, EpisodeRecord
 from coincide.wire.json_schema import record_schema
 from coincide.wire.match_record import MATCH_RULES, MatchRecord
 from coincide.wire.sensor_health import HealthRecord
+from coincide.wire.sensor_record import SensorRecord, TemplateRecord
 from coincide.wire.status_record import StatusRecord
 
 
@@ -35,5 +36,7 @@ CONTRACTS = {
     "episodes": Contract(EpisodeRecord, EPISODE_RULES, is_closed=False),
     "dead-letters": Contract(DeadLetter, DEAD_LETTER_RULES),
     "sensor-health": Contract(HealthRecord),
+    "sensors": Contract(SensorRecord),
+    "templates": Contract(TemplateRecord),
     "status": Contract(StatusRecord),
 }

@@ -6,16 +6,15 @@ They are kept in memory alone: the topic is read whole at every start, and nothi
 import logging
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Annotated
 
 import msgspec
 from kafka.consumer.fetcher import ConsumerRecord
-from msgspec import Meta, Raw, Struct
+from msgspec import Struct
 
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.queries.explaining import KnownSensor
-from coincide.wire.fields import Microseconds
+from coincide.wire.sensor_record import SensorRecord
 
 SENSORS = "sensors"
 CACHED_TEMPLATES = 4_096
@@ -76,19 +75,7 @@ def _apply(by_id: dict[str, RegisteredSensor], changes: Changes) -> None:
             by_id[id_] = sensor
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class _Record(Struct):
-    v: Annotated[int, Meta(ge=1, le=1)]
-    sensor: Name
-    area: Name
-    streams: dict[Name, Raw]
-    expect_every_s: Annotated[float, Meta(gt=0)] | None = None
-    changed_at_us: Microseconds | None = None
-
-
-_decode = msgspec.json.Decoder(_Record).decode
+_decode = msgspec.json.Decoder(SensorRecord).decode
 
 
 @lru_cache(CACHED_TEMPLATES)

@@ -3,8 +3,9 @@
 from typing import Any
 
 from coincide.arrays.instants import YEAR_1980_US
-from services.ingest.registry.sensors import MOST_BUCKETS, NAME_CHARACTERS
-from services.ingest.stamping.posted import ALLOWED, ID_CHARACTERS, LONGEST_BYTES
+from coincide.wire.fields import LONGEST_NAME
+from services.ingest.registry.sensors import MOST_BUCKETS
+from services.ingest.stamping.posted import ALLOWED, LONGEST_BYTES
 from services.ingest.verdicts import Reason
 
 _INSTANT: dict[str, Any] = {
@@ -37,10 +38,10 @@ _DETECTION: dict[str, Any] = {
     "required": ["sensor", "detected_at"],
     "additionalProperties": False,
     "properties": {
-        "sensor": {"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS, "description": ALLOWED["sensor"]},
-        "stream": {"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS, "description": ALLOWED["stream"]},
+        "sensor": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": ALLOWED["sensor"]},
+        "stream": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": ALLOWED["stream"]},
         "detected_at": {**_INSTANT, "description": "When the sensor says it happened."},
-        "id": {"type": "string", "minLength": 1, "maxLength": ID_CHARACTERS, "description": ALLOWED["id"]},
+        "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": ALLOWED["id"]},
         "attributes": {
             "type": "object",
             "description": "What else is known of it. Matches carry it, and queries may read it: a filter, `equal`, or "

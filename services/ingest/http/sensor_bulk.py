@@ -11,13 +11,13 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
+from coincide.wire.names import FORMS_IN_WORDS
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.common.resources.routes import JSON
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
-from services.ingest.registry.sensors import FORMS_IN_WORDS
 from services.ingest.settings import IngestSettings
 
 

@@ -11,7 +11,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from coincide.learning.drift import is_drift
+from coincide.wire.fields import LONGEST_NAME
 from coincide.wire.sensor_health import SensorHealth
+from coincide.wire.sensor_record import Particulars
 from services.common.health_board import HealthBoard
 from services.common.http.pages import (
     PageParameters,
@@ -23,7 +25,7 @@ from services.common.resources.routes import Described, add_changing
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensor_changes import SensorChanges
-from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS, Particulars
+from services.ingest.registry.sensors import NO_PARTICULARS
 from services.ingest.registry.sensors_file import sensors_document
 from services.ingest.registry.snapshot import Registry, Snapshot
 from services.ingest.settings import IngestSettings
@@ -31,7 +33,7 @@ from services.ingest.settings import IngestSettings
 MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes short pages
 LONGEST_SILENCE_S = 1e9
 YAML = "application/yaml"
-SensorId = Annotated[str, Path(max_length=NAME_CHARACTERS)]
+SensorId = Annotated[str, Path(max_length=LONGEST_NAME)]
 
 
 class PlaceBody(BaseModel):
@@ -90,9 +92,9 @@ class SensorPage(BaseModel):
 class SensorFilters(PageParameters):
     """Which sensors; each filter narrows the others."""
 
-    area: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors of this area.")
-    stream: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors that report this stream.")
-    model: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors of this model.")
+    area: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors of this area.")
+    stream: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors that report this stream.")
+    model: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors of this model.")
     silent_for_s: float | None = Field(
         None,
         ge=0,
@@ -102,7 +104,7 @@ class SensorFilters(PageParameters):
     label: str | None = Field(
         None,
         pattern=r"^[^:]+:.+$",
-        max_length=2 * NAME_CHARACTERS + 1,
+        max_length=2 * LONGEST_NAME + 1,
         description="Only sensors that have this label, written as site:north.",
     )
     late_over: float | None = Field(
@@ -188,7 +190,7 @@ def sensors_router(changes: SensorChanges, settings: IngestSettings) -> APIRoute
     _add_reading(router, registry, registered)
     described = Described(
         parameter="sensor_id",
-        longest=NAME_CHARACTERS,
+        longest=LONGEST_NAME,
         body=SensorBody,
         show=lambda sensor_id: registered().body(sensor_id),
         effect="detections are stamped by it",

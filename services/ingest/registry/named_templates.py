@@ -8,19 +8,20 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 from kafka.consumer.fetcher import ConsumerRecord
-from msgspec import Meta, Raw
+from msgspec import Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
+from coincide.wire.sensor_record import LastChange, TemplateRecord
 from services.common.resources.resource import Change, action
-from services.ingest.registry.sensors import UNKNOWN_CHANGE, LastChange, Sensor, TemplateName, histogram_in
+from services.ingest.registry.sensors import UNKNOWN_CHANGE, Sensor, histogram_in
 
 TEMPLATES = "templates"
-VERSION = 1
+VERSION: Final = 1
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +30,7 @@ class TemplateError(ValueError):
     """A record that is no template; the message says why."""
 
 
-class _Record(LastChange, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    v: Annotated[int, Meta(ge=VERSION, le=VERSION)]
-    template: TemplateName
-    histogram: Raw
-
-
-_decode = msgspec.json.Decoder(_Record).decode
+_decode = msgspec.json.Decoder(TemplateRecord).decode
 
 
 @dataclass(frozen=True)
@@ -48,9 +43,9 @@ class NamedTemplate:
 
     def to_record(self) -> bytes:
         """Return the value of its record, the same bytes for equal templates."""
-        change = msgspec.to_builtins(self.change)
-        document = {"v": VERSION, "template": self.name, "histogram": self.histogram.to_json(), **change}
-        return msgspec.json.encode(document)
+        histogram = Raw(msgspec.json.encode(self.histogram.to_json()))
+        record = TemplateRecord(v=VERSION, template=self.name, histogram=histogram, **structs.asdict(self.change))
+        return msgspec.json.encode(record)
 
     @classmethod
     def from_record(cls, key: bytes, value: bytes) -> Self:

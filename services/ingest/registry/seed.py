@@ -14,6 +14,7 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.future import Future
 
+from coincide.wire.sensor_record import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
 from services.common.compacted_topic import end_offset, records_so_far
@@ -31,7 +32,7 @@ from services.ingest.registry.named_templates import (
     audited_template,
     renewed,
 )
-from services.ingest.registry.sensors import LastChange, Sensor, audited_change
+from services.ingest.registry.sensors import Sensor, audited_change
 from services.ingest.registry.sensors_file import load_declared
 from services.ingest.registry.sensors_topic import SENSORS, changes_so_far
 from services.ingest.registry.stream_changes import QUERIES

@@ -12,6 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
+from coincide.wire.fields import LONGEST_NAME
+from coincide.wire.names import FORMS_IN_WORDS, RegisteredName, SensorId
+from coincide.wire.sensor_record import Particulars
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.http.problem import Problem
@@ -20,17 +23,7 @@ from services.common.instants import Clock
 from services.common.resources.changes import Changes, Publisher, try_again
 from services.common.resources.resource import Resource
 from services.ingest.registry.named_templates import record_of, renewed, version_of
-from services.ingest.registry.sensors import (
-    FORMS_IN_WORDS,
-    NAME_CHARACTERS,
-    Name,
-    Particulars,
-    Sensor,
-    SensorId,
-    audited_change,
-    particulars_of,
-    refuse_unfit_template,
-)
+from services.ingest.registry.sensors import Sensor, audited_change, particulars_of, refuse_unfit_template
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.registry.snapshot import Registry
 from services.ingest.verdicts import Refused
@@ -49,8 +42,8 @@ class SensorDocument(Particulars, frozen=True, forbid_unknown_fields=True, kw_on
     """A sensor as somebody writes it: a template is a form as in sensors.yaml, a name, or the id of one in use."""
 
     id: SensorId | None = None
-    area: Name
-    streams: Annotated[dict[Name, str | dict[str, Any]], Meta(min_length=1, max_length=MOST_STREAMS)]
+    area: RegisteredName
+    streams: Annotated[dict[RegisteredName, str | dict[str, Any]], Meta(min_length=1, max_length=MOST_STREAMS)]
 
 
 @dataclass(frozen=True)
@@ -102,7 +95,7 @@ class SensorChanges:
         while True:
             async with self.one.one_at_a_time:
                 behind = await run_in_threadpool(self._behind, template)
-                because = f"template {template}"[:NAME_CHARACTERS]
+                because = f"template {template}"[:LONGEST_NAME]
                 outcomes = await self._make_all(behind, overwrite=True, who=who, changed_by=because)
             if any(each.status == "unacknowledged" for each in outcomes):
                 raise try_again("the template was changed, but not all its sensors have it yet: ask for it again")
@@ -220,6 +213,6 @@ def _named(where: str, name: str, registry: Registry, known: Mapping[str, Histog
         return registry.templates[name].histogram
     found = registry.snapshot.template(name)
     if found is None:
-        said = name[:NAME_CHARACTERS]
+        said = name[:LONGEST_NAME]
         raise Problem(422, f"{where}: no template is named {said!r}, and no registered sensor uses one of that id")
     return found.histogram

@@ -4,84 +4,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
-from coincide.wire.fields import Microseconds
+from coincide.wire.sensor_record import LastChange, Particulars, SensorRecord
 from services.common.resources.resource import action
 from services.ingest.verdicts import Reason, Refused
 
-VERSION = 1
+VERSION: Final = 1
 
 
 class SensorError(ValueError):
     """A sensor that cannot be used; the message says which field, its value and what is allowed."""
 
 
-NAME_CHARACTERS = 128
-MOST_LABELS = 32
-LONGEST_EXPECTED_S = 31_536_000.0  # a year
-
-#: Characters that nobody sees, that break a line, or that turn the order of what is written around them.
-_UNSEEN = r"\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060\u2066-\u2069\ufeff"
-_NAME = rf"^(?!\s)[^{_UNSEEN}]+(?<!\s)\Z"
-#: No path can name what has a slash, and . and .. are folders there.
-_ADDRESSED = rf"^(?!\s|\.\.?\Z)[^/{_UNSEEN}]+(?<!\s)\Z"
-_NAME_IN_WORDS = "a text without control characters, signs that turn its direction, and blanks at its ends"
-#: What each form allows, for who is refused.
-FORMS_IN_WORDS = {_NAME: _NAME_IN_WORDS, _ADDRESSED: f"{_NAME_IN_WORDS}, with no '/', and not just '.' or '..',"}
-
-#: Of an area or a stream, where they are registered, and of what is said of a sensor.
-Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=_NAME)]
-
-#: Of a sensor, which is found by it under /v1/sensors.
-SensorId = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=_ADDRESSED)]
-
-#: Who or what made a change, as a record names it.
-Author = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
-
-TEMPLATE_NAME_IN_WORDS = f"{FORMS_IN_WORDS[_ADDRESSED]} of 1 to {NAME_CHARACTERS} characters, and no id of one"
-#: Of a template; what looks like the id of one is none.
-TemplateName = Annotated[
-    str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=rf"^(?!t-[0-9a-f]{{16}}\Z){_ADDRESSED[1:]}")
-]
-
-
-class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a sensor stands: degrees north and east (WGS 84), and metres above the ellipsoid."""
-
-    lat: Annotated[float, Meta(ge=-90, le=90)]
-    lon: Annotated[float, Meta(ge=-180, le=180)]
-    height_m: Annotated[float, Meta(ge=-12_000, le=100_000)] | None = None
-
-
-class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """What somebody says of a sensor, and no detection carries."""
-
-    model: Name | None = None
-    place: Place | None = None
-    labels: Annotated[dict[Name, Name], Meta(max_length=MOST_LABELS)] = {}
-    expect_every_s: Annotated[float, Meta(gt=0, le=LONGEST_EXPECTED_S)] | None = (
-        None  # silent if nothing comes for longer
-    )
-
-
 NO_PARTICULARS = Particulars()
-
-
-class LastChange(Struct, frozen=True, omit_defaults=True):
-    """Which change made a sensor or a template what it is, when, and by whom; version 0 says that nobody knows."""
-
-    version: Annotated[int, Meta(ge=0)] = 0
-    changed_at_us: Microseconds | None = None
-    changed_by: Author | None = None
-
-
 UNKNOWN_CHANGE = LastChange()
 
 
@@ -122,11 +64,20 @@ class Sensor:
 
     def to_record(self) -> bytes:
         """Return the value of this sensor's record on coincide.sensors, the same bytes for equal sensors."""
-        streams = {name: self.streams[name].to_json() for name in sorted(self.streams)}
-        said = msgspec.to_builtins(self.particulars, order="deterministic") | msgspec.to_builtins(self.change)
-        names = {"templates": dict(sorted(self.names.items()))} if self.names else {}
-        document = {"v": VERSION, "sensor": self.id, "area": self.area, "streams": streams, **names, **said}
-        return msgspec.json.encode(document)
+        said = self.particulars
+        record = SensorRecord(
+            v=VERSION,
+            sensor=self.id,
+            area=self.area,
+            streams={name: template_of(self.streams[name]).json for name in sorted(self.streams)},
+            templates=dict(sorted(self.names.items())),
+            model=said.model,
+            place=said.place,
+            labels=dict(sorted(said.labels.items())),
+            expect_every_s=said.expect_every_s,
+            **structs.asdict(self.change),
+        )
+        return msgspec.json.encode(record)
 
     @classmethod
     def from_record(cls, value: bytes) -> Self:
@@ -164,18 +115,7 @@ def particulars_of(said: Particulars) -> Particulars:
     return particulars if particulars != NO_PARTICULARS else NO_PARTICULARS
 
 
-class _Record(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    v: Annotated[int, Meta(ge=VERSION, le=VERSION)]
-    sensor: SensorId
-    area: Name
-    streams: Annotated[dict[Name, Raw], Meta(min_length=1)]
-    templates: dict[Name, TemplateName] = {}
-    version: Annotated[int, Meta(ge=0)] = 0
-    changed_at_us: Microseconds | None = None
-    changed_by: Author | None = None
-
-
-_decode = msgspec.json.Decoder(_Record).decode
+_decode = msgspec.json.Decoder(SensorRecord).decode
 CACHED_TEMPLATES = 4096
 
 

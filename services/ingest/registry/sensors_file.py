@@ -14,31 +14,23 @@ from msgspec import Meta, Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
+from coincide.wire.names import FORMS_IN_WORDS, TEMPLATE_NAME_IN_WORDS, RegisteredName, SensorId, TemplateName
+from coincide.wire.sensor_record import Particulars
 from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
 from services.ingest.registry.named_templates import NamedTemplate
-from services.ingest.registry.sensors import (
-    FORMS_IN_WORDS,
-    TEMPLATE_NAME_IN_WORDS,
-    Name,
-    Particulars,
-    Sensor,
-    SensorId,
-    TemplateName,
-    particulars_of,
-    refuse_unfit_template,
-)
+from services.ingest.registry.sensors import Sensor, particulars_of, refuse_unfit_template
 from services.ingest.verdicts import Refused
 
 
 class _DeclaredSensor(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: SensorId
-    area: Name
-    streams: Annotated[dict[Name, str], Meta(min_length=1)]
+    area: RegisteredName
+    streams: Annotated[dict[RegisteredName, str], Meta(min_length=1)]
 
 
 class _File(Struct, forbid_unknown_fields=True):
-    templates: dict[Name, dict[str, Any]]
+    templates: dict[RegisteredName, dict[str, Any]]
     sensors: list[_DeclaredSensor]
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from coincide import Histogram
+from coincide.wire.sensor_record import LastChange, Particulars
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthBoard
 from services.common.settings import Streams
@@ -22,8 +23,6 @@ from services.ingest.registry.named_templates import NamedTemplates
 from services.ingest.registry.sensors import (
     NO_PARTICULARS,
     UNKNOWN_CHANGE,
-    LastChange,
-    Particulars,
     Sensor,
     Template,
     refuse_unfit_template,

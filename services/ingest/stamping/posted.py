@@ -1,19 +1,15 @@
 """What a gateway posts: the shape of one detection, its time and its attributes, checked."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
+from coincide.wire.fields import LONGEST_NAME, Name
 from services.common.instants import LAST_US, rfc_3339_us
-from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.verdicts import INT64, Reason, Refused
 
-ID_CHARACTERS = 200
-
-Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
-Identifier = Annotated[str, Meta(min_length=1, max_length=ID_CHARACTERS)]
 Instant = int | str
 
 
@@ -33,16 +29,16 @@ class PostedDetection(Struct, forbid_unknown_fields=True, gc=False):
     sensor: Name
     detected_at: Instant
     stream: Name | UnsetType = UNSET
-    id: Identifier | UnsetType = UNSET
+    id: Name | UnsetType = UNSET
     attributes: dict[str, Any] | UnsetType = UNSET
     uncertainty: Uncertainty | UnsetType = UNSET
 
 
 ALLOWED = {
-    "sensor": f"the id of a registered sensor, a text of 1 to {NAME_CHARACTERS} characters",
-    "stream": f"a declared stream, a text of 1 to {NAME_CHARACTERS} characters; leave it out where the sensor has one",
+    "sensor": f"the id of a registered sensor, a text of 1 to {LONGEST_NAME} characters",
+    "stream": f"a declared stream, a text of 1 to {LONGEST_NAME} characters; leave it out where the sensor has one",
     "detected_at": "whole microseconds since 1970 UTC, or an RFC 3339 time such as 1987-02-23T07:35:35Z",
-    "id": f"a text of 1 to {ID_CHARACTERS} characters; leave it out to have one made from the content",
+    "id": f"a text of 1 to {LONGEST_NAME} characters; leave it out to have one made from the content",
     "attributes": "an object of at most 1 KiB; leave it out for none",
     "uncertainty": 'one of {"sigma_s": 0.5}, {"earliest": ..., "latest": ...}, {"edges_s": [...], "mass": [...]}',
 }

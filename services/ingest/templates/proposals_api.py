@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query
 from kafka.errors import KafkaError
 from pydantic import BaseModel, Field
 
+from coincide.wire.fields import LONGEST_NAME
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import (
@@ -19,7 +20,7 @@ from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.template_proposals import PROPOSALS, State, TemplateProposal
 from services.ingest.registry.sensor_changes import SensorChanges
-from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor, refuse_unfit_template
+from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.templates.proposals_topic import ReadProposals
 from services.ingest.verdicts import Refused
 
@@ -54,7 +55,7 @@ class ProposalFilters(PageParameters):
     """Which proposals."""
 
     state: State | None = Field(None, description="Only proposals in this state.")
-    sensor: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only proposals for this sensor.")
+    sensor: str | None = Field(None, max_length=LONGEST_NAME, description="Only proposals for this sensor.")
 
     @property
     def chosen(self) -> tuple[object, ...]:
@@ -67,7 +68,7 @@ class ProposalFilters(PageParameters):
 
 
 ANY_VERSION = Precondition(any_version=True)
-Id = Annotated[str, Path(max_length=NAME_CHARACTERS)]
+Id = Annotated[str, Path(max_length=LONGEST_NAME)]
 DECIDED: dict[int | str, dict[str, Any]] = {
     404: {"description": "No such proposal"},
     409: {"description": "Decided otherwise, or it does not fit"},

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
+from coincide.wire.names import TEMPLATE_NAME_IN_WORDS, TemplateName
 from services.common.access.caller import NOBODY, Caller
 from services.common.fault_sentences import fault_in
 from services.common.http.preconditions import Precondition
@@ -18,12 +19,7 @@ from services.common.resources.changes import Changes
 from services.common.resources.resource import Edit, Resource
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template, record_of, version_of
 from services.ingest.registry.sensor_changes import SensorChanges
-from services.ingest.registry.sensors import (
-    TEMPLATE_NAME_IN_WORDS,
-    TemplateName,
-    refuse_too_large_template,
-    refuse_unfit_template,
-)
+from services.ingest.registry.sensors import refuse_too_large_template, refuse_unfit_template
 from services.ingest.registry.snapshot import Registry
 from services.ingest.verdicts import Refused
 

@@ -7,6 +7,7 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field
 
+from coincide.wire.fields import LONGEST_NAME
 from services.common.http.pages import (
     PageParameters,
     page_of_names,
@@ -15,13 +16,12 @@ from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
 from services.common.resources.routes import Described, add_changing
 from services.ingest.http.request_limits import JsonBody
-from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from services.ingest.templates.template_changes import TemplateChanges
 
 CHOSEN = ("templates",)  # what a cursor holds for
-TemplateName = Annotated[str, Path(max_length=NAME_CHARACTERS)]
+TemplateName = Annotated[str, Path(max_length=LONGEST_NAME)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
 
 
@@ -57,7 +57,7 @@ def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIR
     _add_reading(router, registry)
     described = Described(
         parameter="name",
-        longest=NAME_CHARACTERS,
+        longest=LONGEST_NAME,
         body=NamedTemplateBody,
         show=lambda name: _shown(registry, [name])[0],
         effect="every sensor that names it has it",

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select, text
 
 from coincide import Histogram
+from coincide.wire.sensor_record import LastChange, Particulars
 from coincide.wire.status_record import Totals
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
@@ -25,7 +26,7 @@ from services.alerting.store.expiry import RECORDS, Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
 from services.common.topic_names import TopicNames
-from services.ingest.registry.sensors import NO_PARTICULARS, LastChange, Particulars, Sensor
+from services.ingest.registry.sensors import NO_PARTICULARS, Sensor
 
 P = ParamSpec("P")
 R = TypeVar("R")

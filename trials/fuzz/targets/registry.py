@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from coincide.wire.sensor_record import LastChange, Particulars, Place
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.common.access.access_keys import KeyRing, new_key
@@ -21,7 +22,7 @@ from services.ingest.http.sensors_api import SensorFilters, SensorListing
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HealthView
 from services.ingest.registry.named_templates import NamedTemplate, NamedTemplates
-from services.ingest.registry.sensors import LastChange, Particulars, Place, Sensor
+from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.templates.proposals_api import _body

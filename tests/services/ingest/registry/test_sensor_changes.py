@@ -157,7 +157,7 @@ def test_bodies_are_bounded_and_json(line: Line) -> None:
     assert line.change("PUT", "buoy", "x" * 3_000_000).status_code == 413
     broken = line.client.put("/v1/sensors/buoy", content=b"{", headers={"content-type": "application/json"})
     assert broken.status_code == 422
-    assert line.change("PUT", "n" * 129, BOUY).status_code == 422
+    assert line.change("PUT", "n" * 201, BOUY).status_code == 422
 
 
 def test_what_kafka_did_not_acknowledge_is_a_503_and_its_version_is_not_given_again(line: Line) -> None:

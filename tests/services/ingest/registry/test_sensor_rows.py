@@ -12,13 +12,14 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from coincide.wire.sensor_record import Particulars, Place
 from services.common.access.audit import AuditTrail
 from services.ingest.app import create_app
 from services.ingest.http import sensors_api
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import MOST_AREAS, HealthView
 from services.ingest.registry.seed import Difference
-from services.ingest.registry.sensors import Particulars, Place, Sensor
+from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors, sensors_document
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings

@@ -6,13 +6,14 @@ import pytest
 from kafka import TopicPartition
 
 from coincide import Histogram
+from coincide.wire.sensor_record import LastChange
 from coincide.wire.stream_records import StreamRecord
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry import seed as seeding
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.seed import Difference, _report, seed
-from services.ingest.registry.sensors import LastChange, Sensor
+from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import Declared, load_declared, load_sensors
 from tests.services.alerting.sample_records import record
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS

@@ -1,0 +1,99 @@
+"""Records of coincide.sensors and coincide.templates: what is registered, and which change made it so."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, Raw, Struct
+
+from coincide.wire.fields import LONGEST_NAME, FormatVersion, Microseconds
+from coincide.wire.names import RegisteredName, SensorId, TemplateName
+
+MOST_LABELS = 32
+LONGEST_EXPECTED_S = 31_536_000.0  # a year
+
+HistogramJson = Annotated[Raw, Meta(extra_json_schema={"$ref": "histogram.schema.json"})]
+
+ChangeCount = Annotated[
+    int,
+    Meta(
+        ge=0, description="How often it was changed, over REST or by seeding it again; left out of one never changed."
+    ),
+]
+ChangedAt = Annotated[Microseconds, Meta(description="When it was changed last.")]
+#: Who or what made a change.
+Author = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_NAME,
+        description="By whom: the key of who asked, seed, an accepted proposal, or the template that it follows; left "
+        "out if nobody knows.",
+    ),
+]
+
+
+class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a sensor stands, WGS 84."""
+
+    lat: Annotated[float, Meta(ge=-90, le=90, description="Degrees north.")]
+    lon: Annotated[float, Meta(ge=-180, le=180, description="Degrees east.")]
+    height_m: Annotated[float, Meta(ge=-12_000, le=100_000, description="Metres above the ellipsoid.")] | None = None
+
+
+class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What somebody says of a sensor, and no detection carries."""
+
+    model: (
+        Annotated[RegisteredName, Meta(description="Kind of sensor; those of one kind may be learnt together.")] | None
+    ) = None
+    place: Place | None = None
+    labels: Annotated[
+        dict[RegisteredName, RegisteredName],
+        Meta(max_length=MOST_LABELS, description="Whatever its owners want to say of it."),
+    ] = {}
+    expect_every_s: (
+        Annotated[
+            float,
+            Meta(gt=0, le=LONGEST_EXPECTED_S, description="An alert fires if nothing comes from it for longer."),
+        ]
+        | None
+    ) = None
+
+
+class LastChange(Struct, frozen=True, omit_defaults=True):
+    """Which change made a sensor or a template what it is, when, and by whom; version 0 says that nobody knows."""
+
+    version: ChangeCount = 0
+    changed_at_us: ChangedAt | None = None
+    changed_by: Author | None = None
+
+
+class SensorRecord(Particulars, frozen=True, forbid_unknown_fields=False, omit_defaults=True, kw_only=True):
+    """A sensor, its area, the template of each stream it reports, and what else is said of it.
+
+    Key: the sensor id. The topic is compacted; a null value removes the sensor.
+    """
+
+    v: FormatVersion
+    sensor: Annotated[SensorId, Meta(description="Id of the sensor; also the record's key.")]
+    area: Annotated[RegisteredName, Meta(description="The area it stands in.")]
+    streams: Annotated[Mapping[RegisteredName, HistogramJson], Meta(min_length=1)]
+    templates: Annotated[
+        Mapping[RegisteredName, TemplateName],
+        Meta(description="By stream the name of its template on coincide.templates; without those that have none."),
+    ] = {}
+    version: ChangeCount = 0
+    changed_at_us: ChangedAt | None = None
+    changed_by: Author | None = None
+
+
+class TemplateRecord(LastChange, frozen=True, omit_defaults=True, kw_only=True):
+    """A template that has a name.
+
+    Key: the name. The topic is compacted; a null value removes the template. Sensors that name it have it in full in
+    their own records.
+    """
+
+    v: FormatVersion
+    template: Annotated[TemplateName, Meta(description="Name of the template; also the record's key. No id of one.")]
+    histogram: HistogramJson
