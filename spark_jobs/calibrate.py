@@ -26,10 +26,10 @@ from coincide.errors import WindowError
 from coincide.learning import Calibration, Learning, SensorStream
 from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
+from coincide.wire.template_proposal import proposal_of
 from services.common.instants import system_clock_us
 from services.common.kafka.faults import refusal_of
 from services.common.settings import SettingsError, load_settings
-from services.common.template_proposals import proposal_of
 from spark_jobs.calibrating import sources
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.calibrating.tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in

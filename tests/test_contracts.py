@@ -26,13 +26,13 @@ from coincide.wire.query_record import QueryRecord, put_record
 from coincide.wire.sensor_health import health_in
 from coincide.wire.sensor_record import LastChange, Particulars, Place
 from coincide.wire.stream_records import StreamRecord
+from coincide.wire.template_proposal import proposal_of
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.common.access.access_keys import KEYS
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
 from services.common.instants import system_clock_us
-from services.common.template_proposals import proposal_of
 from services.ingest.kafka.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import Sensor

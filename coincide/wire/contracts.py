@@ -12,7 +12,9 @@ from coincide.wire.json_schema import record_schema
 from coincide.wire.match_record import MATCH_RULES, MatchRecord
 from coincide.wire.sensor_health import HealthRecord
 from coincide.wire.sensor_record import SensorRecord, TemplateRecord
+from coincide.wire.shard_records import ActivationRecord, DeferralRecord
 from coincide.wire.status_record import StatusRecord
+from coincide.wire.template_proposal import TemplateProposal
 
 
 @dataclass(frozen=True)
@@ -38,5 +40,8 @@ CONTRACTS = {
     "sensor-health": Contract(HealthRecord),
     "sensors": Contract(SensorRecord),
     "templates": Contract(TemplateRecord),
+    "template-proposals": Contract(TemplateProposal),
+    "activations": Contract(ActivationRecord),
+    "deferrals": Contract(DeferralRecord),
     "status": Contract(StatusRecord),
 }

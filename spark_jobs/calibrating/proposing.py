@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from coincide.wire.template_proposal import PROPOSALS, TemplateProposal
 from services.common.kafka.clients import close_producer, create_producer
-from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.settings import SessionSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0

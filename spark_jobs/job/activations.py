@@ -7,26 +7,17 @@ applied, and a replay needs to know.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from msgspec import Raw, Struct, msgpack
+from msgspec import Raw, msgpack
 from msgspec.json import encode
 
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.output_record import OutputRecord
 from coincide.wire.query_record import decode_query
+from coincide.wire.shard_records import ActivationRecord
 from coincide.wire.stream_records import StreamRecordError, is_stream_key, stream_record
 
 _LENGTH_BYTES = 4
-
-
-class ActivationRecord(Struct, kw_only=True):
-    """A change of a query or a stream, and the next offset of each partition of the shard when it was applied."""
-
-    v: int = 1
-    shard: int
-    control_offset: int
-    offsets: dict[str, int]  # by partition; one without any detection before the change is not there
-    change: Raw  # the record of the queries topic
 
 
 _offsets_decoder = msgpack.Decoder(dict[int, int])

@@ -24,6 +24,7 @@ from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Outpu
 from coincide.fusion.saving.state_format import reading
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.shard_records import DeferralRecord
 from coincide.wire.status_record import StatusRecord
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
@@ -303,8 +304,7 @@ def template_pairs_of(status: OutputRecord) -> int:
 
 def deferral_record(shard: int, left: Sequence[InputRecord]) -> OutputRecord:
     """Return the record that says how much a batch of a shard has left."""
-    content = {"v": 1, "shard": shard, "records": len(left), "bytes": size_of(left)}
-    return OutputRecord(f"shard-{shard}".encode(), encode(content))
+    return DeferralRecord(shard=shard, records=len(left), bytes=size_of(left)).to_record()
 
 
 def with_left(status: OutputRecord, records: int) -> OutputRecord:

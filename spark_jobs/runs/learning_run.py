@@ -16,8 +16,8 @@ from msgspec import Struct
 from coincide import Histogram
 from coincide.joins.progress import Progress
 from coincide.learning import Calibration, Learning, SensorStream
+from coincide.wire.template_proposal import TemplateProposal, proposal_of
 from services.common.instants import system_clock_us
-from services.common.template_proposals import TemplateProposal, proposal_of
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.tasks import LEARNT_SCHEMA, ByConsensus, ByPool, ByReference, calibration_in
 from spark_jobs.replaying.archive_rows import in_spite_of_merging

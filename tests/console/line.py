@@ -24,6 +24,7 @@ from prometheus_client import CollectorRegistry
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
+from coincide.wire.template_proposal import PROPOSALS, TemplateProposal, proposal_in
 from deploy.local.harbour import microphones, play
 from deploy.local.machine import ROOT, free_ports, wait_until
 from deploy.local.sn1987a import posts
@@ -43,7 +44,6 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.instants import system_clock_us
 from services.common.settings import load_streams
-from services.common.template_proposals import PROPOSALS, TemplateProposal, proposal_in
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, query_from_json
+from coincide.wire.template_proposal import PROPOSALS, TemplateProposal
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
-from services.common.template_proposals import PROPOSALS, TemplateProposal
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.history import history_queue, run_metrics

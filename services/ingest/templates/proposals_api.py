@@ -10,6 +10,7 @@ from kafka.errors import KafkaError
 from pydantic import BaseModel, Field
 
 from coincide.wire.fields import LONGEST_NAME
+from coincide.wire.template_proposal import PROPOSALS, State, TemplateProposal
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import (
@@ -18,7 +19,6 @@ from services.common.http.pages import (
 )
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
-from services.common.template_proposals import PROPOSALS, State, TemplateProposal
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.templates.proposals_topic import ReadProposals

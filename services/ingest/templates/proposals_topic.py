@@ -6,8 +6,8 @@ from collections.abc import Callable
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
+from coincide.wire.template_proposal import PROPOSALS, ProposalError, TemplateProposal, proposal_in
 from services.common.compacted_topic import records_so_far
-from services.common.template_proposals import PROPOSALS, ProposalError, TemplateProposal, proposal_in
 from services.common.topic_names import TopicNames
 
 log = logging.getLogger(__name__)

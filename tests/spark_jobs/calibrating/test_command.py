@@ -9,8 +9,8 @@ import pytest
 
 from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
+from coincide.wire.template_proposal import TemplateProposal
 from services.common.settings import SettingsError
-from services.common.template_proposals import TemplateProposal
 from spark_jobs import calibrate as command
 from spark_jobs.settings import FusionSettings
 

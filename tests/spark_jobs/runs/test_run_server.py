@@ -13,9 +13,9 @@ import psutil
 import pytest
 from prometheus_client import CollectorRegistry
 
+from coincide.wire.template_proposal import TemplateProposal
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
-from services.common.template_proposals import TemplateProposal
 from spark_jobs.archiving.folders import DAY_US, Archive
 from spark_jobs.history import history_queue, run_service
 from spark_jobs.replaying.request import AnyRequest, RunRequest

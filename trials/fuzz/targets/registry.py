@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from coincide import Histogram
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from coincide.wire.sensor_record import LastChange, Particulars, Place
+from coincide.wire.template_proposal import TemplateForm, TemplateProposal
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.common.access.access_keys import KeyRing, new_key
@@ -17,7 +18,6 @@ from services.common.access.audit_topic import _change_in
 from services.common.access.keys_topic import KeysView
 from services.common.access.routes import ChangeBody, KeyBody
 from services.common.health_board import HealthFeed
-from services.common.template_proposals import TemplateForm, TemplateProposal
 from services.ingest.http.sensors_api import SensorFilters, SensorListing
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HealthView

@@ -10,8 +10,8 @@ from kafka.errors import KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
+from coincide.wire.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.common.access.audit import AuditTrail
-from services.common.template_proposals import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.console.rest.answers import PageAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import read_answer

@@ -4,18 +4,16 @@ The topic is compacted, and the key is sensor and stream, so that the newest pro
 made from what is proposed: whoever accepts an id accepts that very template, though a newer proposal may have come.
 """
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from coincide.errors import HistogramError
 from coincide.learning.calibration import Calibration, Pool
 from coincide.templates.histogram import Histogram
 from coincide.wire.content_ids import content_id
-from coincide.wire.fields import Microseconds
+from coincide.wire.fields import Count, FormatVersion, Microseconds, Name, Probability
 
 PROPOSALS = "template-proposals"
 
@@ -25,27 +23,42 @@ State = Literal["open", "accepted", "rejected"]
 class TemplateForm(Struct, frozen=True):
     """A histogram as JSON has it."""
 
-    edges_s: list[float]
-    mass: list[float]
+    edges_s: Annotated[list[float], Meta(min_length=2)]
+    mass: Annotated[list[Probability], Meta(min_length=1)]
 
 
 class TemplateProposal(Struct, frozen=True, kw_only=True):
-    """What was learnt for one sensor on one stream, from what, and what became of it."""
+    """A template that was learnt for a sensor on a stream, and what became of it.
 
-    v: Literal[1] = 1
-    id: str
-    sensor: str
-    stream: str
+    Key: the JSON array of sensor and stream. The topic is compacted: a newer proposal replaces an older one, and a null
+    value removes it.
+    """
+
+    v: FormatVersion = 1
+    id: Annotated[
+        str,
+        Meta(description="Made from sensor, stream and template.", extra_json_schema={"pattern": "^p-[0-9a-f]{32}$"}),
+    ]
+    sensor: Name
+    stream: Name
     template: TemplateForm
-    errors: int
-    pool: Pool
-    wrong_share: float
-    distance: float | None = None
-    score: float | None = None
-    present_score: float | None = None
+    errors: Annotated[Count, Meta(description="Errors it was learnt from.")]
+    pool: Annotated[Pool, Meta(description="Whose errors: the sensor's own, or those of all of its model or stream.")]
+    wrong_share: Annotated[Probability, Meta(description="Estimated share of wrong associations.")]
+    distance: Annotated[
+        Probability | None,
+        Meta(description="Of the P-P plot from its diagonal, on later errors; null if none were held out."),
+    ] = None
+    score: Annotated[
+        float | None,
+        Meta(description="Mean natural logarithm of the density at later errors, per second; null as above."),
+    ] = None
+    present_score: Annotated[
+        float | None, Meta(description="The same with the template of that time; null if there was none.")
+    ] = None
     proposed_at_us: Microseconds
     state: State = "open"
-    decided_at_us: Microseconds | None = None
+    decided_at_us: Annotated[Microseconds | None, Meta(description="When it was accepted or rejected.")] = None
 
     @property
     def histogram(self) -> Histogram:
