@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 import coincide
 from coincide.sliding.choice import TYPICAL
-from coincide.wire.contracts import CONTRACTS, Contract
+from coincide.wire.contracts import CONTRACTS, Contract, ContractOfKinds
 from coincide.wire.rebuild_record import RebuildRecord
 from docs.asyncapi import asyncapi
 from services.alerting.metrics import Metrics as AlertingMetrics
@@ -118,7 +118,7 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     return registries
 
 
-def _contract(name: str, contract: Contract, title: str) -> str:
+def _contract(name: str, contract: Contract | ContractOfKinds, title: str) -> str:
     """Return the JSON Schema of a record, with the examples that lie beside it."""
     return json.dumps(contract.schema(title, _examples(name)), indent=2) + "\n"
 

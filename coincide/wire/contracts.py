@@ -7,14 +7,19 @@ from typing import Any
 from msgspec import Struct
 
 from coincide.wire.dead_letter import DEAD_LETTER_RULES, DeadLetter
+from coincide.wire.detection_record import FrameRecord, HeartbeatRecord, Stamp
 from coincide.wire.episode_record import EPISODE_RULES, EpisodeRecord
 from coincide.wire.json_schema import record_schema
 from coincide.wire.match_record import MATCH_RULES, MatchRecord
+from coincide.wire.query_record import QUERY_RULES, QueryRecord
 from coincide.wire.sensor_health import HealthRecord
 from coincide.wire.sensor_record import SensorRecord, TemplateRecord
 from coincide.wire.shard_records import ActivationRecord, DeferralRecord
 from coincide.wire.status_record import StatusRecord
+from coincide.wire.stream_records import STREAM_RULES, StreamRecord
 from coincide.wire.template_proposal import TemplateProposal
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True)
@@ -27,13 +32,45 @@ class Contract:
 
     def schema(self, title: str, examples: list[Any]) -> dict[str, Any]:
         """Return the JSON Schema of such a record."""
-        head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+        head = {"$schema": _DIALECT, "title": title}
         own = record_schema(self.record, self.rules, is_closed=self.is_closed)
         return {**head, **own, **({"examples": examples} if examples else {})}
 
 
+@dataclass(frozen=True)
+class ContractOfKinds:
+    """What the records of a topic are that holds several kinds."""
+
+    description: str
+    kinds: tuple[Contract, ...]
+    further: tuple[type[Struct], ...] = ()  # to which rules of the kinds refer
+
+    def schema(self, title: str, examples: list[Any]) -> dict[str, Any]:
+        """Return the JSON Schema of such a record: that of one kind."""
+        schemas: dict[str, Any] = {}
+        for each in (*self.kinds, *map(Contract, self.further)):
+            own = record_schema(each.record, each.rules, is_closed=each.is_closed)
+            schemas |= own.pop("$defs", {})
+            schemas[each.record.__name__] = own
+        one_of = [{"$ref": f"#/$defs/{each.record.__name__}"} for each in self.kinds]
+        head = {"$schema": _DIALECT, "title": title, "description": self.description, "oneOf": one_of}
+        return {**head, "$defs": schemas, **({"examples": examples} if examples else {})}
+
+
 #: By the short name of the topic.
-CONTRACTS = {
+CONTRACTS: dict[str, Contract | ContractOfKinds] = {
+    "detections": ContractOfKinds(
+        "A frame: detections of one POST that share an area, in columns, with every template they are stamped with. "
+        "Key: the area. Or a heartbeat: a record without area and detections. No key.",
+        (Contract(FrameRecord), Contract(HeartbeatRecord)),
+        (Stamp,),
+    ),
+    "queries": ContractOfKinds(
+        "A version of a query or of a stream, or its removal. Key: the query id, or stream/ and the name of the "
+        "stream. The topic is compacted and is the truth; versions are never reused. Streams stand here, because a "
+        "stream and the queries that read it need one order.",
+        (Contract(QueryRecord, QUERY_RULES), Contract(StreamRecord, STREAM_RULES)),
+    ),
     "matches": Contract(MatchRecord, MATCH_RULES),
     "episodes": Contract(EpisodeRecord, EPISODE_RULES, is_closed=False),
     "dead-letters": Contract(DeadLetter, DEAD_LETTER_RULES),

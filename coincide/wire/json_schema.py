@@ -75,7 +75,8 @@ def _without_defaults(schema: dict[str, Any]) -> dict[str, Any]:
 def _set(of: dict[str, Any]) -> dict[str, Any]:
     there = [each for each in of.get("anyOf", []) if each != {"type": "null"}]
     leaves_out_null = of.get("default", ...) is None and len(there) == 1
-    return there[0] if leaves_out_null else _without(of, "default")
+    rest = _without(of, "default")
+    return {**_without(rest, "anyOf"), **there[0]} if leaves_out_null else rest
 
 
 def _portable(schema: Any) -> Any:

@@ -1,10 +1,11 @@
 """Records of coincide.queries that are of a query: a version of it, or its removal."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
 
-from coincide.wire.fields import FormatVersion, JsonObject, Microseconds, Version
+from coincide.wire.fields import FormatVersion, Microseconds, Version
 from coincide.wire.result_fields import QueryId
 
 
@@ -22,7 +23,10 @@ class QueryRecord(Struct, frozen=True, kw_only=True):
     ]
     paused: Annotated[bool | UnsetType, Meta(description="True: matches completed now are never emitted.")] = UNSET
     removed: Annotated[bool | UnsetType, Meta(description="True: there is no such query from now on.")] = UNSET
-    query: Annotated[JsonObject | UnsetType, Meta(description="The query; a removal has none.")] = UNSET
+    query: Annotated[
+        Raw | UnsetType,
+        Meta(description="A removal has none.", extra_json_schema={"$ref": "query.schema.json"}),
+    ] = UNSET
 
     def __post_init__(self) -> None:
         if bool(self.removed) == (self.query is not UNSET):
@@ -42,6 +46,11 @@ class QueryRecord(Struct, frozen=True, kw_only=True):
         """Return the record's value."""
         return json.encode(self)
 
+
+#: What JSON Schema says of a record of a query beyond its fields.
+QUERY_RULES: Mapping[str, object] = {
+    "oneOf": [{"required": ["query"]}, {"required": ["removed"], "properties": {"removed": {"const": True}}}]
+}
 
 decode_query = json.Decoder(QueryRecord).decode
 

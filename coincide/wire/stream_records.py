@@ -4,18 +4,21 @@ The topic is compacted, and a stream's key has a mark that no query's id has. Wh
 streams says.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from coincide import Stream
 from coincide.errors import StreamError
-from coincide.wire.fields import Microseconds
+from coincide.stream import LONGEST_NAME
+from coincide.wire.fields import FormatVersion, Microseconds, Version
 
 KEY_PREFIX = b"stream/"
+
+
+_NOT_NEGATIVE = {"minimum": 0}  # a `Stream` says so to who declares one
 
 
 class StreamRecordError(ValueError):
@@ -25,14 +28,25 @@ class StreamRecordError(ValueError):
 class StreamRecord(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A new version of a stream, or its removal, which keeps the version."""
 
-    v: Literal[1]
-    stream: Annotated[str, Meta(min_length=1, max_length=100)]
-    version: Annotated[int, Meta(ge=1, le=2**53)]
-    changed_at_us: Microseconds | None = None
-    changed_by: str | None = None
-    removed: bool = False
-    max_delay_s: float | None = None
-    longest_template_s: float | None = None
+    v: FormatVersion
+    stream: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, description="The stream's name.")]
+    version: Version
+    changed_at_us: Annotated[Microseconds | None, Meta(description="When the change was accepted.")] = None
+    changed_by: Annotated[
+        str | None, Meta(description="The key of who changed it; left out where no keys are needed.")
+    ] = None
+    removed: Annotated[bool, Meta(description="True: there is no such stream from now on.")] = False
+    max_delay_s: Annotated[
+        float | None,
+        Meta(
+            description="How late a detection may come, behind its area, and still be compared.",
+            extra_json_schema=_NOT_NEGATIVE,
+        ),
+    ] = None
+    longest_template_s: Annotated[
+        float | None,
+        Meta(description="The longest template that a sensor of the stream may have.", extra_json_schema=_NOT_NEGATIVE),
+    ] = None
 
     @property
     def key(self) -> bytes:
@@ -51,6 +65,18 @@ class StreamRecord(Struct, kw_only=True, frozen=True, omit_defaults=True):
             return Stream(self.stream, self.max_delay_s, self.longest_template_s)
         except StreamError as error:
             raise StreamRecordError(str(error)) from None
+
+
+#: What JSON Schema says of a record of a stream beyond its fields.
+STREAM_RULES: Mapping[str, object] = {
+    "oneOf": [
+        {"required": ["max_delay_s", "longest_template_s"], "properties": {"removed": {"const": False}}},
+        {
+            "required": ["removed"],
+            "properties": {"removed": {"const": True}, "max_delay_s": False, "longest_template_s": False},
+        },
+    ]
+}
 
 
 def is_stream_key(key: bytes | None) -> bool:

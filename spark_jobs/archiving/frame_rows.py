@@ -11,7 +11,8 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.decoding import DecodedFrame, decode_frame, heartbeat_us
 from coincide.fusion.rows.event_table import VerifiedTemplates
-from coincide.fusion.rows.stamps import Stamp, StampTables
+from coincide.fusion.rows.stamps import StampTables
+from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import FrameError
 
 ROW_SCHEMA = pa.schema(

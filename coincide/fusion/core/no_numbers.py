@@ -9,8 +9,8 @@ from coincide.fusion.rows.attributes import attributes_of
 from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.row_codes import RowCodes
-from coincide.fusion.rows.stamps import Stamp
 from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import NULL, shown
 
 

@@ -13,7 +13,8 @@ from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.decoding import DecodedFrame
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.rates import MINUTE_US, Background
-from coincide.fusion.rows.stamps import NO_SENSOR, Stamp, StampTable, Unusable
+from coincide.fusion.rows.stamps import NO_SENSOR, StampTable, Unusable
+from coincide.wire.detection_record import Stamp
 
 OUT_OF_RANGE = Unusable("time_out_of_range", "earliest_us and latest_us must lie from 1898 to 2112")
 

@@ -1,10 +1,9 @@
 """Frames and heartbeats: what ingest wrote on the detections topic, decoded strictly and not trusted blindly."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, ValidationError, json, structs
+from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, json, structs
 
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.fusion.control.limits import Limits
@@ -13,33 +12,12 @@ from coincide.fusion.rows.attributes import NO_ATTRIBUTES, are_usable
 from coincide.fusion.rows.elements import Element, refused_row
 from coincide.fusion.rows.stamps import NO_STAMP, StampTable, StampTables
 from coincide.wire.dead_letter import DeadLetter, as_record
-from coincide.wire.fields import UNREADABLE, FrameError, Microseconds, Name, shown
-
-VERSION = 2
-Position = Annotated[int, Meta(ge=0, lt=2**31)]
+from coincide.wire.detection_record import FRAME_VERSION, Columns, FrameHead, FrameRecord, HeartbeatRecord
+from coincide.wire.fields import UNREADABLE, FrameError, shown
 
 
 class _Version(Struct):
     v: Raw = Raw(b"null")
-
-
-class _Envelope(Struct):
-    v: Literal[2]
-    area: Name
-    received_at_us: Microseconds
-    templates: Raw
-    stamps: Raw
-
-
-class _Columns(Struct):
-    stamp: list[Position]
-    detected_at_us: list[Microseconds]
-    id: list[Name]
-    attributes: list[Raw] | UnsetType = UNSET
-
-
-class _Frame(_Envelope):
-    detections: _Columns
 
 
 class _RawColumns(Struct):
@@ -51,7 +29,7 @@ class _RawColumns(Struct):
     attributes: list[Raw] | UnsetType = UNSET
 
 
-class _RawFrame(_Envelope):
+class _RawFrame(FrameHead):
     detections: _RawColumns
 
 
@@ -73,7 +51,7 @@ class DecodedFrame:
 
 
 _version_decoder = json.Decoder(_Version)
-_frame_decoder = json.Decoder(_Frame)
+_frame_decoder = json.Decoder(FrameRecord)
 _raw_frame_decoder = json.Decoder(_RawFrame)
 
 
@@ -100,7 +78,7 @@ def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetter:
     return DeadLetter(reason="malformed_frame", detail=str(error), record=as_record(record.value))
 
 
-def _decode(value: bytes) -> _Frame | _RawFrame:
+def _decode(value: bytes) -> FrameRecord | _RawFrame:
     """Decode a frame, or where an element of a column is none of its type, leave the elements as they are."""
     try:
         if not value.isascii():
@@ -112,14 +90,14 @@ def _decode(value: bytes) -> _Frame | _RawFrame:
         raise FrameError(f"no JSON: {error}") from None
     try:
         version = _version_decoder.decode(value).v
-        if bytes(version) != b"%d" % VERSION:
-            raise FrameError(f"the frame has version {shown(version)}: this job reads version {VERSION}")
+        if bytes(version) != b"%d" % FRAME_VERSION:
+            raise FrameError(f"the frame has version {shown(version)}: this job reads version {FRAME_VERSION}")
         return _raw_frame_decoder.decode(value)
     except UNREADABLE as error:
         raise FrameError(f"no frame: {error}") from None
 
 
-def _check_length(columns: _Columns | _RawColumns, limits: Limits) -> None:
+def _check_length(columns: Columns | _RawColumns, limits: Limits) -> None:
     lengths = {name: len(column) for name, column in structs.asdict(columns).items() if column is not UNSET}
     rows = len(columns.id)
     if any(length != rows for length in lengths.values()):
@@ -129,7 +107,7 @@ def _check_length(columns: _Columns | _RawColumns, limits: Limits) -> None:
         raise FrameError(f"the frame has {rows} detections: at most {limits.max_frame_detections}")
 
 
-def _whole(frame: _Frame, stamps: StampTable, limits: Limits) -> DecodedFrame | None:
+def _whole(frame: FrameRecord, stamps: StampTable, limits: Limits) -> DecodedFrame | None:
     """Return all rows of a frame; None if some cannot be used."""
     columns = frame.detections
     stamp = np.array(columns.stamp, np.int32)
@@ -175,17 +153,11 @@ def _row_by_row(frame: _RawFrame, stamps: StampTable, limits: Limits) -> Decoded
 LONGEST_HEARTBEAT_BYTES = 1_024
 
 
-class _Heartbeat(Struct, forbid_unknown_fields=True):
-    v: Literal[2]
-    heartbeat: bool
-    received_at_us: Microseconds
-
-
 class _Peek(Struct):
     heartbeat: Raw | UnsetType = UNSET
 
 
-_heartbeat_decoder = json.Decoder(_Heartbeat)
+_heartbeat_decoder = json.Decoder(HeartbeatRecord)
 _peek_decoder = json.Decoder(_Peek)
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Raw, Struct, json
+from msgspec import Raw, json
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.rows.event_table import Fault, VerifiedTemplates
 from coincide.joins.retention import ROUNDING_US
+from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import UNREADABLE, FrameError, Name, shown
 
 MOST_CACHED_BYTES = 4_194_304
@@ -31,14 +32,6 @@ BAD_TEMPLATE: dict[int, Unusable] = {
     Fault.MALFORMED: Unusable("malformed_template", "the row's template is no usable histogram"),
     Fault.MISMATCH: Unusable("template_mismatch", "the template's id is not the hash of its content"),
 }
-
-
-class Stamp(Struct, frozen=True, gc=False):
-    """A stamp as it is written."""
-
-    sensor: Name
-    stream: Name
-    template: Name
 
 
 NO_STAMP = Stamp("", "", "")  # of rows whose stamp cannot be read

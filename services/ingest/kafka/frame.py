@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from msgspec import json
 
-VERSION = 2
+from coincide.wire.detection_record import FRAME_VERSION, HeartbeatRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,4 +22,4 @@ def heartbeat(received_at_us: int) -> bytes:
     It says what time it is, and with that, that ingest has been listening: POSTs that were answered have landed before
     it, or land within the publisher's bounded time after it. Several replicas may all send heartbeats.
     """
-    return json.encode({"v": VERSION, "heartbeat": True, "received_at_us": received_at_us})
+    return json.encode(HeartbeatRecord(FRAME_VERSION, heartbeat=True, received_at_us=received_at_us))

@@ -2,11 +2,11 @@
 
 from msgspec import Raw, json
 
-from services.ingest.kafka.frame import VERSION, Frame
+from coincide.wire.detection_record import FRAME_VERSION, MOST_DETECTIONS, Columns, FrameRecord, Stamp
+from services.ingest.kafka.frame import Frame
 from services.ingest.registry.snapshot import StreamStamp
 from services.ingest.stamping.posted import NO_ATTRIBUTES
 
-MOST_DETECTIONS = 500
 LONGEST_BYTES = 256 * 1024
 
 _encode = json.Encoder().encode
@@ -41,27 +41,23 @@ class FrameDraft:
     def _fitting(self, start: int, stop: int, received_at_us: int) -> list[Frame]:
         """Return the frame of [start, stop), halved while too long; one detection, of some 6 KiB at most, fits."""
         stop = min(stop, len(self._ids))
-        head = {"v": VERSION, "area": self._area, "received_at_us": received_at_us}
-        value = _encode({**head, **self._columns(slice(start, stop))})
+        value = _encode(self._record(slice(start, stop), received_at_us))
         if len(value) <= LONGEST_BYTES:
             return [Frame(self._area.encode(), value, self._indices[start:stop])]
         middle = (start + stop) // 2
         return self._fitting(start, middle, received_at_us) + self._fitting(middle, stop, received_at_us)
 
-    def _columns(self, rows: slice) -> dict[str, object]:
-        """Return the members of a frame that hold these detections: templates, stamps and columns."""
+    def _record(self, rows: slice, received_at_us: int) -> FrameRecord:
         stamps, attributes = self._stamps[rows], self._attributes[rows]
         position = {stamp: nth for nth, stamp in enumerate(dict.fromkeys(stamps))}
-        columns: dict[str, object] = {
-            "stamp": [*map(position.__getitem__, stamps)],
-            "detected_at_us": self._times_us[rows],
-            "id": self._ids[rows],
-        }
+        columns = Columns([*map(position.__getitem__, stamps)], self._times_us[rows], self._ids[rows])
         if attributes.count(NO_ATTRIBUTES) < len(attributes):
-            columns["attributes"] = Raw(b"[%b]" % b",".join(attributes))
-        templates = {stamp.template.id: stamp.template.json for stamp in position}
-        return {"templates": templates, "stamps": [*map(_shared, position)], "detections": columns}
-
-
-def _shared(stamp: StreamStamp) -> dict[str, str]:
-    return {"sensor": stamp.sensor, "stream": stamp.stream, "template": stamp.template.id}
+            columns.attributes = [*map(Raw, attributes)]
+        return FrameRecord(
+            FRAME_VERSION,
+            self._area,
+            received_at_us,
+            templates=Raw(_encode({stamp.template.id: stamp.template.json for stamp in position})),
+            stamps=Raw(_encode([Stamp(each.sensor, each.stream, each.template.id) for each in position])),
+            detections=columns,
+        )

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram
+from coincide.wire.detection_record import MOST_DETECTIONS
 from services.ingest.kafka.frame import Frame
 from services.ingest.registry.sensors import template_of
 from services.ingest.registry.snapshot import StreamStamp
-from services.ingest.stamping.frames import LONGEST_BYTES, MOST_DETECTIONS, FrameDraft
+from services.ingest.stamping.frames import LONGEST_BYTES, FrameDraft
 from services.ingest.stamping.stamp import Stamped
 from tests.examples import examples
 from tests.reference.frame_columns import frame_of
