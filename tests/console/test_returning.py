@@ -31,7 +31,7 @@ def expect_news(page: Page, path: str, name: str) -> None:
         "/queries": page.get_by_label("Queries", exact=True).get_by_role("link", name=name, exact=True),
         "/sensors": page.get_by_label("Sensors", exact=True).get_by_role("link", name=name, exact=True),
         "/alerts": page.get_by_label("Receivers").get_by_text(name, exact=True),
-        "/health": page.get_by_label("What is wrong now").get_by_text("Nothing is wrong"),
+        "/health": page.get_by_label("What is wrong now").get_by_text("no alert of the system fires"),
         "/history": page.get_by_label("Runs").get_by_role("link", name=name, exact=True),
     }
     expect(news[path].first).to_be_visible()

@@ -55,7 +55,7 @@ VIEWS = {
     "sensor": View("/sensors?sensor=mic-2", "The template fits"),
     "alerts": View("/alerts", "Bang in harbour"),
     "history": View("/history?run={run}&with={other}", "In this run, beside"),
-    "health": View("/health", "Nothing is wrong."),
+    "health": View("/health", "Every part answers, and no alert of the system fires."),
 }
 
 

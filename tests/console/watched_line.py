@@ -33,6 +33,10 @@ class WatchedLine(Line):
         self._processed = 0
         self._held: list[Sequence[tuple[Any, bytes | None, bytes | None]]] = []
         self.stalls = False
+        self._ahead_s = 0.0
+
+    def _clock_s(self) -> float:
+        return time.monotonic() + self._ahead_s
 
     def start(self) -> None:
         self._make_metrics()
@@ -44,7 +48,7 @@ class WatchedLine(Line):
         self.registry_of_fusion = CollectorRegistry()
         self.batches, self.status = BatchMetrics(self.registry_of_fusion), StatusMetrics()
         self.registry_of_fusion.register(self.status)
-        self.lag, self.liveliness = Lag(self.registry_of_fusion), Liveliness(STALE_AFTER_S)
+        self.lag, self.liveliness = Lag(self.registry_of_fusion), Liveliness(STALE_AFTER_S, self._clock_s)
         self.lag.processed({})
 
     def begin_fusion(self) -> None:
@@ -95,6 +99,7 @@ class WatchedLine(Line):
     def stall(self, for_s: float) -> None:
         """Finish no batch from now on, and have finished the last one so long ago."""
         self.stalls = True
+        self._ahead_s += for_s
         self.batches.finished.set(time.time() - for_s)
 
     def go_on(self) -> None:

@@ -28,11 +28,8 @@ WANTED = frozenset(
             for name in (
                 "detections_accepted_total",
                 "detections_refused_total",
-                "detections_unacknowledged_total",
                 "posts_total",
                 "frames_total",
-                "heartbeats_failed_total",
-                "dead_letters_dropped_total",
                 "sensors",
             )
         ),
@@ -48,14 +45,11 @@ WANTED = frozenset(
                 "detections_total",
                 "accepted_total",
                 "late_total",
-                "malformed_total",
                 "evicted_total",
                 "matches_total",
                 "episodes_total",
-                "query_suspensions",
                 "buffered_detections",
                 "state_bytes",
-                "query_restarts_total",
             )
         ),
         *(

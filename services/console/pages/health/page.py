@@ -47,7 +47,7 @@ class Verdict:
             state, sentence = "unknown", f"Nothing is known to be wrong, but not everything can be seen: {names}."
         else:
             quiet = "" if quiet_s(line) is None else " Nobody posts detections now."
-            state, sentence = "well", f"Nothing is wrong.{quiet}"
+            state, sentence = "well", f"Every part answers, and no alert of the system fires.{quiet}"
         self._say(state, sentence)
         if faults != self._faults:
             self._faults = list(faults)

@@ -17,7 +17,7 @@ from services.console.pages.health.faults import (
 )
 from services.console.pages.number_words import UNKNOWN, count, counted, size
 from services.console.pages.time_words import duration, rate
-from services.console.rest.component_readings import Increase
+from services.console.rest.component_readings import ComponentTrend, Increase
 from services.console.rest.line_watch import LineReading
 from services.console.rest.services import Service
 
@@ -144,6 +144,7 @@ def _fusion(line: LineReading) -> list[Figure]:
         _number("state", buffered, lambda value: counted(value, "detection"), "detections buffered"),
         _number("state on disk", fusion.total("coincide_fusion_state_bytes"), size, "bytes"),
         _of_recent("too late", late_share(line), _percent, "of the detections of 5 minutes", seen),
+        _number("evicted", fusion.total("coincide_fusion_evicted_total"), count, "detections since the start"),
     ]
 
 
@@ -213,9 +214,18 @@ def _people(line: LineReading) -> list[Figure]:
     return [
         _rate("told", line, "alerting", "deliveries"),
         _number("messages wait", 0.0 if waits is None and has_metrics else waits, count, "deliveries"),
+        _number("the oldest waits", _oldest_s(alerting, has_metrics=has_metrics), duration, "s"),
         _number("alerts fire", alerting.total("coincide_alerting_alerts", state="firing"), count, "alerts"),
         _number("look live", alerting.total("coincide_alerting_live_readers"), count, "readers of the live stream"),
     ]
+
+
+def _oldest_s(alerting: ComponentTrend, *, has_metrics: bool) -> float | None:
+    """Return how long the oldest message waits; 0 where none does."""
+    newest = alerting.newest
+    if newest is None or newest.samples is None or not has_metrics:
+        return None
+    return max(newest.samples.by("coincide_alerting_outbox_age_seconds", "receiver").values(), default=0.0)
 
 
 def _archive(line: LineReading) -> list[Figure]:
