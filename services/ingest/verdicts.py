@@ -3,9 +3,9 @@
 import json
 import math
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 SHOWN_CHARACTERS = 100
 INT64 = range(-(2**63), 2**63)
@@ -94,15 +94,21 @@ class Verdict(Struct, omit_defaults=True, gc=False):
     (shortened), what would have been allowed, and the same as one sentence.
     """
 
-    index: int
+    index: Annotated[int, Meta(description="position of the item in the POST, from 0")]
     status: Literal["accepted", "refused", "unacknowledged"]
-    id: str | None = None
-    reason: str | None = None
+    id: Annotated[str | None, Meta(description="the detection's id, given or made from its content")] = None
+    reason: Annotated[
+        str | None,
+        Meta(
+            description="; ".join(f"{reason.value}: {reason.meaning}" for reason in Reason),
+            extra_json_schema={"enum": [reason.value for reason in Reason]},
+        ),
+    ] = None
     field: str | None = None
-    value: str | int | float | bool | None = None
+    value: Annotated[str | int | float | bool | None, Meta(description="the refused value, shortened")] = None
     allowed: str | None = None
-    detail: str | None = None
-    retryable: bool | None = None
+    detail: Annotated[str | None, Meta(description="the refusal as one sentence")] = None
+    retryable: Annotated[bool | None, Meta(description="whether sending the same item again can help")] = None
 
 
 class Outcome(Struct, omit_defaults=True):

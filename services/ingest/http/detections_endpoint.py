@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from services.common.access.caller import caller_in
 from services.common.http.problem import Problem, unexpected_problem
-from services.ingest.http.openapi import DETECTIONS_OPENAPI
+from services.ingest.http.openapi import DETECTION_COMPONENTS, DETECTIONS_OPENAPI
 from services.ingest.http.request_limits import form_of, items_of, read_body
 from services.ingest.intake.intake import Intake
 from services.ingest.kafka.publisher import PublisherBusyError
@@ -131,4 +131,5 @@ class IngestApp(FastAPI):
         """Return the description, the endpoint's own included."""
         description = super().openapi()
         description["paths"].setdefault(PATH, {})["post"] = DETECTIONS_OPENAPI
+        description["components"]["schemas"] |= DETECTION_COMPONENTS
         return description

@@ -1,38 +1,20 @@
 """What a gateway posts: the shape of one detection, its time and its attributes, checked."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
 from coincide.wire.fields import LONGEST_NAME, Name
 from services.common.instants import LAST_US, rfc_3339_us
+from services.ingest.registry.sensors import MOST_BUCKETS
 from services.ingest.verdicts import INT64, Reason, Refused
 
-Instant = int | str
-
-
-class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True, gc=False):
-    """One event's own distribution: a clock error, absolute [earliest, latest], or a histogram of the difference."""
-
-    sigma_s: float | UnsetType = UNSET
-    earliest: Instant | UnsetType = UNSET
-    latest: Instant | UnsetType = UNSET
-    edges_s: list[float] | UnsetType = UNSET
-    mass: list[float] | UnsetType = UNSET
-
-
-class PostedDetection(Struct, forbid_unknown_fields=True, gc=False):
-    """One item of a POST, its types checked but nothing else. Nothing in it points back, so nobody collects it."""
-
-    sensor: Name
-    detected_at: Instant
-    stream: Name | UnsetType = UNSET
-    id: Name | UnsetType = UNSET
-    attributes: dict[str, Any] | UnsetType = UNSET
-    uncertainty: Uncertainty | UnsetType = UNSET
-
+Instant = (
+    Annotated[int, Meta(description="microseconds since 1970 UTC", extra_json_schema={"minimum": YEAR_1980_US})]
+    | Annotated[str, Meta(description="RFC 3339, with its offset", extra_json_schema={"format": "date-time"})]
+)
 
 ALLOWED = {
     "sensor": f"the id of a registered sensor, a text of 1 to {LONGEST_NAME} characters",
@@ -42,6 +24,49 @@ ALLOWED = {
     "attributes": "an object of at most 1 KiB; leave it out for none",
     "uncertainty": 'one of {"sigma_s": 0.5}, {"earliest": ..., "latest": ...}, {"edges_s": [...], "mass": [...]}',
 }
+LONGEST_BYTES = 1024
+_FORMS = (["sigma_s"], ["earliest", "latest"], ["edges_s", "mass"])
+
+
+class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """One event's own distribution: a clock error, absolute [earliest, latest], or a histogram of the difference."""
+
+    sigma_s: (
+        Annotated[float, Meta(description="Gaussian clock error", extra_json_schema={"exclusiveMinimum": 0})]
+        | UnsetType
+    ) = UNSET
+    earliest: Instant | UnsetType = UNSET
+    latest: Instant | UnsetType = UNSET
+    edges_s: Annotated[list[float], Meta(extra_json_schema={"maxItems": MOST_BUCKETS + 1})] | UnsetType = UNSET
+    mass: Annotated[list[float], Meta(extra_json_schema={"maxItems": MOST_BUCKETS})] | UnsetType = UNSET
+
+
+class PostedDetection(Struct, forbid_unknown_fields=True, gc=False):
+    """One detection, as a gateway posts it."""
+
+    # Its types are checked, and nothing else. Nothing in it points back, so nobody collects it.
+    sensor: Annotated[Name, Meta(description=ALLOWED["sensor"])]
+    detected_at: Annotated[Instant, Meta(description="When the sensor says it happened.")]
+    stream: Annotated[Name, Meta(description=ALLOWED["stream"])] | UnsetType = UNSET
+    id: Annotated[Name, Meta(description=ALLOWED["id"])] | UnsetType = UNSET
+    attributes: (
+        Annotated[
+            dict[str, Any],
+            Meta(
+                description="What else is known of it. Matches carry it, and queries may read it: a filter, `equal`, "
+                "or the `value` of a query over readings, which must be a number. GET /v1/queries of alerting shows "
+                f"which do. At most {LONGEST_BYTES} bytes of compact JSON."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    uncertainty: Annotated[
+        Uncertainty | UnsetType,
+        Meta(
+            description="This event's own distribution, instead of its sensor's template.",
+            extra_json_schema={"oneOf": [{"required": form, "maxProperties": len(form)} for form in _FORMS]},
+        ),
+    ] = UNSET
 
 
 def instant_us(instant: Instant, field: str = "detected_at") -> int:
@@ -75,7 +100,6 @@ def _rfc_3339_us(text: str, field: str) -> int:
     return instant_as_us
 
 
-LONGEST_BYTES = 1024
 DEEPEST = 5
 NO_ATTRIBUTES = b"{}"
 _encode = msgspec.json.Encoder(order="deterministic").encode

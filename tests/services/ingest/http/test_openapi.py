@@ -4,17 +4,18 @@ from typing import Any
 import jsonschema
 import pytest
 
-from services.ingest.http.openapi import DETECTIONS_OPENAPI
+from services.ingest.http.openapi import DETECTION_COMPONENTS, DETECTIONS_OPENAPI
 from tests.services.ingest.building import NOW_US, Ingest, detection
 from tests.services.ingest.http.test_refusals import REFUSED
 
 CONTENT = DETECTIONS_OPENAPI["requestBody"]["content"]
-SCHEMA = CONTENT["application/json"]["schema"]
+COMPONENTS = {"components": {"schemas": DETECTION_COMPONENTS}}
+SCHEMA = CONTENT["application/json"]["schema"] | COMPONENTS
 
 
 def described_response(status: int) -> Any:
     content = DETECTIONS_OPENAPI["responses"][str(status)]["content"]
-    return next(iter(content.values()))["schema"]
+    return next(iter(content.values()))["schema"] | COMPONENTS
 
 
 def test_the_description_has_every_answer_and_no_other() -> None:
