@@ -5,7 +5,7 @@
 same detections are produced to it as frames and timed at a consumer. Both jobs run all the time, and the load goes to
 one and to the other in turns, so that both are measured on the same machine in the same state. Wall time.
 
-A second table says what a micro-batch of each spent its time on, as Spark tells it (docs/explanation/latency.md).
+A second table says what a micro-batch of each spent its time on, as Spark tells it (docs/background/latency.md).
 """
 
 from __future__ import annotations

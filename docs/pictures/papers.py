@@ -1,14 +1,14 @@
-"""The pictures of docs/explanation/papers.md, and the cost model's in coalescing.md: what the papers' algorithms cost.
+"""The pictures of docs/background/papers.md, and the cost model's in coalescing.md: what the papers' algorithms cost.
 
 The same versions of numpy and matplotlib draw the same bytes.
 """
 
 from __future__ import annotations
 
-from docs.pictures.style import EXPLANATION, Pictures
+from docs.pictures.style import BACKGROUND, EXPLANATION, Pictures
 from docs.studies import coalescing_costs, intervals, timing_join_work, window_join_work
 
-FOLDER = EXPLANATION / "papers"
+FOLDER = BACKGROUND / "papers"
 PICTURES: Pictures = {
     FOLDER / "timing-join-cost.svg": (timing_join_work.draw_cost, timing_join_work.numbers),
     FOLDER / "timing-join-bounds.svg": (intervals.draw_bounds, intervals.bounds_numbers),

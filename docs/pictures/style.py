@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-EXPLANATION = Path(__file__).resolve().parents[1] / "explanation"
+DOCS = Path(__file__).resolve().parents[1]
+EXPLANATION = DOCS / "explanation"
+BACKGROUND = DOCS / "background"
 
 Numbers = Mapping[str, Iterable[float]]
 Pictures = dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]]

@@ -119,7 +119,7 @@ def rows(numbers: Mapping[str, Sequence[float]]) -> Iterator[str]:
 def chains(window_s: float = 0.25, thresholds: Sequence[float] = (0.04, 0.09)) -> Iterator[str]:
     """Yield a row for each threshold: pairs of any two of all stations, and what becomes of them by either interval.
 
-    The settings are those of docs/explanation/earthquake-morning.md.
+    The settings are those of docs/background/earthquake-morning.md.
     """
     half = Half.of(pick for pick in load_picks() if pick.second >= HALF_S)
     templates = learnt(delays_of_first_half(), sorted({pick.source for pick in half.picks}))

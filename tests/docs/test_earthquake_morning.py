@@ -1,4 +1,4 @@
-"""The tables and the pictures of docs/explanation/earthquake-morning.md agree and say what comes out."""
+"""The tables and the pictures of docs/background/earthquake-morning.md agree and say what comes out."""
 
 import re
 
@@ -19,10 +19,10 @@ from tests.reference import central_italy
 
 pytestmark = pytest.mark.slow
 
-PAGE = (ROOT / "docs/explanation/earthquake-morning.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/background/earthquake-morning.md").read_text(encoding="utf-8")
 PAIRS, SETS = (PAGE.split(f"\n## {name}: ")[1].split("\n## ")[0] for name in ("Pairs", "Sets"))
 OF_PAIRS, OF_SETS, OF_EPISODES = (
-    numbers_in(ROOT / f"docs/explanation/earthquake-morning/{name}.svg") for name in ("pairs", "events", "episodes")
+    numbers_in(ROOT / f"docs/background/earthquake-morning/{name}.svg") for name in ("pairs", "events", "episodes")
 )
 
 

@@ -11,9 +11,7 @@ from docs.generate import ROOT
 from tests.docs.sessions import blocks
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-PAGES += [
-    path for kind in ("tutorials", "how-to", "explanation") for path in sorted((ROOT / "docs" / kind).glob("*.md"))
-]
+PAGES += sorted(path for path in ROOT.glob("docs/*/*.md") if path.parent.name not in {"adr", "reference"})
 ENDINGS = "json|ndjson|csv|yaml|yml|parquet|py|sh|toml|txt|svg|pem|sql"
 NAMED = re.compile(rf"(?<![\w/.$-])@?((?:\.{{0,2}}/)?[\w./-]+\.(?:{ENDINGS}))(?![\w/-]|\.\w)")
 MADE = re.compile(r"(?:>\s*|\s-o |\s-out |\s-keyout |--out |--picture |\b(?:mv|cp) \S+ )([\w./-]+)")

@@ -1,4 +1,4 @@
-"""docs/explanation/papers.md: its tables and its picture say what the algorithms count, its Python what it shows."""
+"""docs/background/papers.md: its tables and its picture say what the algorithms count, its Python what it shows."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from docs.studies.work import HOURS, STATIONS, curves
 from tests.docs.sessions import blocks, defined_by, needs_data
 from tests.reference.recorded_streams import long_recording
 
-PATH = ROOT / "docs/explanation/papers.md"
+PATH = ROOT / "docs/background/papers.md"
 PAGE = PATH.read_text(encoding="utf-8")
 TIMING, WINDOW = (PAGE.split(f"\n## {kind} joins\n")[1].split("\n## ")[0] for kind in ("Timing", "Window"))
 
@@ -84,7 +84,7 @@ def test_the_python_of_window_joins_says_what_it_shows() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stations", STATIONS)
 def test_the_whole_italian_morning_is_as_shown(stations: int) -> None:
-    picture, now = numbers_in(ROOT / "docs/explanation/papers/central-italy-work.svg"), curves(stations, hours=[HOURS])
+    picture, now = numbers_in(ROOT / "docs/background/papers/central-italy-work.svg"), curves(stations, hours=[HOURS])
     columns = ("results", *UNIFORM, "longest wait of FEW, s")
     assert now.keys() == set(columns)
     for name, [last] in now.items():

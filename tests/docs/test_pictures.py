@@ -19,17 +19,17 @@ PICTURES = {
     for page in (timing_join, window_join, coalescing, papers)
     for path, (_, numbers) in page.PICTURES.items()
 }
-EARTHQUAKE = {f"docs/explanation/earthquake-morning/{name}.svg" for name in ("pairs", "events", "episodes")}
+EARTHQUAKE = {f"docs/background/earthquake-morning/{name}.svg" for name in ("pairs", "events", "episodes")}
 OF_DATA = {
     *EARTHQUAKE,
-    "docs/explanation/papers/central-italy-work.svg",
+    "docs/background/papers/central-italy-work.svg",
 }  # see the tests of these pages
 SHOWN_VIEW = re.compile(
     r'<picture>\n  <source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\n'
     r'  <img src="([^"]+)" alt="([^"]+)" width="1280" height="800">\n</picture>'
 )
 MOST_BYTES = 200_000
-OF_TIMES = ROOT / "docs/explanation/benchmarks/coalescing-schemes.svg"  # measured once
+OF_TIMES = ROOT / "docs/background/benchmarks/coalescing-schemes.svg"  # measured once
 
 
 @pytest.mark.parametrize(("path", "numbers"), PICTURES.items(), ids=[path.stem for path in PICTURES])
@@ -74,6 +74,6 @@ def test_every_benchmark_that_a_document_names_is_listed() -> None:
 
 
 def test_the_table_of_timed_schemes_shows_what_the_picture_does() -> None:
-    page = (ROOT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/background/benchmarks.md").read_text(encoding="utf-8")
     rows = schemes.rows(numbers_in(OF_TIMES))
     assert "\n".join(rows) in page
