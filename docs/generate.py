@@ -17,6 +17,7 @@ from coincide.sliding.choice import TYPICAL
 from coincide.wire.contracts import CONTRACTS, Contract, ContractOfKinds
 from coincide.wire.rebuild_record import RebuildRecord
 from docs.asyncapi import asyncapi
+from docs.rest_pages import NOTICE, rest_pages
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.records.alert import Alert
 from services.alerting.server import build_app as build_alerting
@@ -35,7 +36,6 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from services.ingest.verdicts import Reason
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
@@ -45,7 +45,7 @@ from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
-NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
+TITLES = {"kafka": "the connection to Kafka"}
 COMPONENTS = ("ingest", "fusion", "alerting", "archive", "history", "console")
 #: The packages of the library that the Python reference shows, a page each; zensical.toml lists the same pages.
 PYTHON_PACKAGES = {
@@ -67,10 +67,10 @@ PYTHON_PACKAGES = {
 def documents() -> dict[str, str]:
     """Return every generated document: path below the checkout to content."""
     return {
-        "docs/reference/settings.md": _settings_page(),
+        **_settings_pages(),
         "docs/reference/metrics.md": _metrics_page(),
         "docs/reference/topics.md": _topics_page(),
-        "docs/reference/rest.md": _rest_page(_ingest_app().openapi(), _alerting_app().openapi()),
+        **rest_pages(_ingest_app().openapi(), _alerting_app().openapi()),
         "docs/contracts/ingest.openapi.json": _openapi(_ingest_app()),
         "docs/contracts/alerting.openapi.json": _openapi(_alerting_app()),
         **{
@@ -128,23 +128,28 @@ def _examples(name: str) -> list[Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
 
 
-def _settings_page() -> str:
-    lines = [
-        "# Settings",
-        NOTICE,
+def _settings_pages() -> dict[str, str]:
+    """Return a page for each component and for the connection to Kafka, and one that leads to them."""
+    tables = {name: _settings_table(model) for name, model in settings_models().items()}
+    pages = {
+        "kafka": "The connection to Kafka is declared once for all components and commands. `COINCIDE_KAFKA_<FIELD>` "
+        "replaces a field, and so does the setting `kafka` of one component, for it alone. "
+        f"[Connect to Kafka](../../how-to/connect-to-kafka.md) has examples.\n\n{_settings_table(KafkaConnection)}",
+        **tables,
+    }
+    folder = "docs/reference/settings"
+    links = "".join(f"\n| [{name}](settings/{name}.md) | `config/{name}.yaml` |" for name in pages)
+    introduction = (
         "Each component reads a YAML file (`--config`), then the environment: `COINCIDE_<COMPONENT>_<FIELD>` replaces "
-        "a field. An unknown field is refused. Settings are read once, at start.",
-    ]
-    lines += [
-        "## Kafka: `config/kafka.yaml`",
-        "The connection to Kafka is declared once for all components and commands. `COINCIDE_KAFKA_<FIELD>` replaces a "
-        "field, and so does the setting `kafka` of one component, for it alone. "
-        "[Connect to Kafka](../how-to/connect-to-kafka.md) has examples.",
-        _settings_table(KafkaConnection),
-    ]
-    for component, model in settings_models().items():
-        lines += [f"## {component}: `config/{component}.yaml`", _settings_table(model)]
-    return "\n\n".join(lines) + "\n"
+        "a field. An unknown field is refused. Settings are read once, at start."
+    )
+    return {
+        f"{folder}.md": f"# Settings\n\n{NOTICE}\n\n{introduction}\n\n| settings of | file |\n|---|---|{links}\n",
+        **{
+            f"{folder}/{name}.md": f"# Settings of {TITLES.get(name, name)}\n\n{NOTICE}\n\n{content}\n"
+            for name, content in pages.items()
+        },
+    }
 
 
 def _settings_table(model: type[BaseModel]) -> str:
@@ -250,64 +255,6 @@ def _frame_text(frame: dict[str, Any]) -> str:
 
 def _configs(configs: dict[str, str]) -> str:
     return ", ".join(f"`{key}={value}`" for key, value in configs.items())
-
-
-def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
-    lines = [
-        "# REST",
-        NOTICE,
-        "Ingest takes detections, alerting takes queries and serves results. Both describe themselves as OpenAPI at "
-        "`/openapi.json` ([ingest](../contracts/ingest.openapi.json), [alerting](../contracts/alerting.openapi.json)). "
-        "`/docs` shows it as a page on which you can try each request.",
-        "Every error is a problem document (RFC 9457, `application/problem+json`). Its `detail` is one sentence: "
-        "which field is wrong, what it was and what is allowed. Of a body `field`, `value` and `allowed` say it apart, "
-        "as far as each is known. A member of a body, or a parameter that is no list, may stand there once. "
-        "Times in `from` and `to` are RFC 3339 or whole microseconds since 1970. A list answers with `items`, and with "
-        "`next_cursor` while there is more.",
-        "## Ingest, port 8010",
-        _routes_table(ingest),
-        *_parameter_sections(ingest),
-        "## Alerting, port 8020",
-        _routes_table(alerting),
-        "A change of a query needs `If-Match` with the ETag that `GET` gave, or `*`. Without it the answer is 428. "
-        "It is 412 if somebody else changed the query in between.",
-        *_parameter_sections(alerting),
-        "## Why a detection is refused",
-        _reasons_table(),
-        "The fusion job writes dead letters as well. `late` came too late to be compared. "
-        "`no_number` has a value that is no number, where a query needs one; the detection itself is accepted. "
-        "`expired_unread` is no detection: it counts what Kafka deleted before fusion had read it. "
-        "Others say what somebody other than "
-        "ingest wrote to the topics.",
-    ]
-    return "\n\n".join(lines) + "\n"
-
-
-def _routes(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path, methods in description["paths"].items():
-        for method, route in methods.items():
-            yield f"{method.upper()} {path}", route
-
-
-def _routes_table(description: dict[str, Any]) -> str:
-    rows = "".join(
-        f"\n| `{name}` | {route['summary'].rstrip('.')} | {', '.join(sorted(route['responses']))} |"
-        for name, route in _routes(description)
-    )
-    return f"| route | what it does | status |\n|---|---|---|{rows}"
-
-
-def _parameter_sections(description: dict[str, Any]) -> Iterator[str]:
-    for name, route in _routes(description):
-        filters = [each for each in route.get("parameters", []) if each["in"] == "query"]
-        if filters:
-            rows = "".join(f"\n| `{each['name']}` | {each.get('description', '')} |" for each in filters)
-            yield f"### Parameters of `{name}`\n\n| parameter | meaning |\n|---|---|{rows}"
-
-
-def _reasons_table() -> str:
-    rows = "".join(f"\n| `{reason}` | {reason.meaning} | {'yes' if reason.retryable else 'no'} |" for reason in Reason)
-    return f"| reason | meaning | can the same item be accepted later? |\n|---|---|---|{rows}"
 
 
 def _python_pages() -> dict[str, str]:
