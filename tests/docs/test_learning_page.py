@@ -1,4 +1,4 @@
-"""The tutorial on learning shows what its commands write; the explanation shows what the study computes."""
+"""The page on learning shows what its commands write; the explanation and the morning what the study computes."""
 
 import json
 from pathlib import Path
@@ -15,9 +15,10 @@ from tests.docs.page_blocks import read_blocks
 from tests.docs.page_runs import PageRun
 from tests.docs.sessions import blocks, first_streams, needs_data
 
-PATH = ROOT / "docs/tutorials/from-my-log-to-my-template.md"
+PATH = ROOT / "docs/how-to/learn-templates.md"
 PAGE = PATH.read_text(encoding="utf-8")
 EXPLAINED = (ROOT / "docs/explanation/learning.md").read_text(encoding="utf-8")
+MORNING = (ROOT / "docs/background/earthquake-morning.md").read_text(encoding="utf-8")
 FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
 
 
@@ -37,7 +38,7 @@ def test_the_commands_write_what_the_page_shows(tmp_path: Path) -> None:
 
 def test_the_query_is_that_of_the_file_and_its_threshold_the_least_that_chance_allows() -> None:
     [shown] = blocks(PAGE, "json")
-    assert shown == (ROOT / "docs/tutorials/heard-twice.json").read_text(encoding="utf-8")
+    assert shown == (ROOT / "docs/how-to/learn-templates/heard-twice.json").read_text(encoding="utf-8")
     query = Query.from_json({"id": "heard-twice", **json.loads(shown)})
     assert f"From a threshold of {query.within[0].threshold:g} on, chance gives at most 1 match a day.\n" in PAGE
 
@@ -54,7 +55,7 @@ def test_the_page_of_the_morning_shows_what_is_learnt() -> None:
     picks = load_picks()
     calibrations = learning.learnt_from_log(picks)
     count, distance = learning.distance_of_all(picks, calibrations)
-    assert f"{count:,} later errors" in EXPLAINED
-    assert f"distance of {distance:.3f}" in EXPLAINED
+    assert f"{count:,} later errors" in MORNING
+    assert f"distance of {distance:.3f}" in MORNING
     for row in (*learning.rows_of_levels(picks, calibrations), *learning.rows_of_precision(picks, calibrations)):
-        assert row in EXPLAINED
+        assert row in MORNING

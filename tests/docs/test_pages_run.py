@@ -17,7 +17,7 @@ QUIET = [path for path, blocks in BLOCKS.items() if blocks and path not in LIVE]
 CHANGES = ("version", "changed_at_us", "changed_by", "health")
 NIGHTLY = [path for path in LIVE if any(each.mark == AT_NIGHT for each in BLOCKS[path])]
 #: A page that goes on with what the first blocks of another have made.
-GOES_ON = {ROOT / "docs/tutorials/from-my-log-to-my-template.md": BLOCKS[ROOT / "docs/tutorials/first-network.md"][:2]}
+GOES_ON = {ROOT / "docs/how-to/learn-templates.md": BLOCKS[ROOT / "docs/tutorials/first-network.md"][:2]}
 
 
 @pytest.mark.jvm
@@ -34,7 +34,7 @@ def test_a_page_works_beside_a_running_system(path: Path, system: System, tmp_pa
 @pytest.mark.parametrize("path", NIGHTLY, ids=lambda path: path.stem)
 def test_a_page_works_with_what_takes_longer(path: Path, system: System, tmp_path: Path) -> None:
     with nothing_left(system), PageRun(tmp_path, system) as page:
-        for block in BLOCKS[path]:
+        for block in [*GOES_ON.get(path, []), *BLOCKS[path]]:
             page.run(block)
 
 
