@@ -21,7 +21,8 @@ from tests.reference.spark_session import local_session
 
 pytestmark = pytest.mark.jvm
 
-PAGE = (ROOT / "docs/how-to/join-dataframes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/join-files-and-tables.md").read_text(encoding="utf-8")
+ON_SPARK = PAGE.split("\n## DataFrames on Spark\n")[1]
 OCTOBER_US = 20_727 * DAY_US  # the first of October 2026
 TEMPLATES = {"gps": Histogram.normal(sigma_s=0.01), "by-hand": Histogram.uniform(-60, 0)}
 
@@ -92,7 +93,7 @@ def test_the_blocks_of_the_page_answer_as_the_library(spark: SparkSession, tmp_p
     states = pa.table({"ts_us": at_us, "id": [1, 2, 3, 4], "door": [7] * 4, "state": [1, 1, 0, 1]})
     tables = {"knocks": knocks, "noises": noises, "states": states, **heard}
     session: dict[str, Any] = {"spark": spark, **{name: spark.createDataFrame(each) for name, each in tables.items()}}
-    shown = blocks(PAGE, "python")
+    shown = blocks(ON_SPARK, "python")
     for block in shown:
         exec(block, session)
     assert len(shown) == 5
