@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE_WORDS_MAX = 2300
+PAGE_WORDS_MAX = 2000
 SENTENCE_WORDS_MAX = 30
 
 

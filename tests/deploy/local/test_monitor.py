@@ -119,7 +119,7 @@ def test_who_is_named_in_a_file_of_ones_own_gets_a_letter_when_a_rule_fires(tmp_
 
 
 def _shown_on_the_page(port: int) -> Any:
-    page = (ROOT / "docs/how-to/answer-an-alert.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/be-told.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"```yaml\n(route:.*?)```", page, re.DOTALL)
     document = yaml.safe_load(shown)
     [mail] = document["receivers"][0]["email_configs"]
