@@ -30,7 +30,7 @@ from docs.studies.picks import (
     load_picks,
     origin_seconds,
 )
-from docs.studies.sets import maximal_sets, wanted_events
+from docs.studies.sets import findable_events, maximal_sets
 from tests.reference.central_italy import MIDNIGHT_US, why_absent
 
 GAPS_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -78,9 +78,9 @@ def chosen(morning: Morning) -> dict[str, tuple[Setting, float]]:
 def measured(morning: Morning, settings: Mapping[str, tuple[Setting, float]]) -> dict[str, list[float]]:
     """Return the second half's figures of each way, its setting first, and the episodes and origins that are drawn."""
     origins_s, numbers = origin_seconds(), dict[str, list[float]]()
-    wanted_s = sorted(origins_s[event] for event in wanted_events(morning.half("P", early=False)))
-    begin_s = busiest(wanted_s)
-    numbers["origins"] = [origin - begin_s for origin in wanted_s if 0 <= origin - begin_s < SHOWN_S]
+    findable_s = sorted(origins_s[event] for event in findable_events(morning.half("P", early=False)))
+    begin_s = busiest(findable_s)
+    numbers["origins"] = [origin - begin_s for origin in findable_s if 0 <= origin - begin_s < SHOWN_S]
     for way in WAYS:
         setting, gap_s = settings[way.name]
         matches, picks = matches_of(morning, way.join, setting, early=False)

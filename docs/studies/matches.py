@@ -13,7 +13,7 @@ from coincide import Runs, Window, coalesce
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.probability.onset import occurrence_columns
 from docs.studies.picks import Pick, Templates
-from docs.studies.sets import PickSet, events_of, wanted_events
+from docs.studies.sets import PickSet, events_of, findable_events
 from tests.reference.central_italy import MIDNIGHT_US
 
 
@@ -96,9 +96,9 @@ class Episodes:
     @property
     def of_event(self) -> dict[str, int]:
         """For each event that should have an episode and has one, the episode with most of its picks."""
-        wanted, best = wanted_events(self.labelled), dict[str, tuple[int, int]]()
+        findable, best = findable_events(self.labelled), dict[str, tuple[int, int]]()
         for at, events in enumerate(self.events):
-            for event in events & wanted:
+            for event in events & findable:
                 best[event] = max(best.get(event, (0, 0)), (self._shared(at, event), -at))
         return {event: -at for event, (_, at) in best.items()}
 
@@ -115,7 +115,7 @@ class Episodes:
         return [
             len(self.runs),
             sum(belong) / max(len(belong), 1),
-            len(of_event) / len(wanted_events(self.labelled)),
+            len(of_event) / len(findable_events(self.labelled)),
             float(np.median(length_s)),
             float(length_s.max()),
             float(np.median(error_s)),

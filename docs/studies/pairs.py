@@ -136,12 +136,12 @@ def by_window_and_threshold(curves: Curves) -> Iterator[str]:
             yield f"| ±{of.window_s:g} s | {' | '.join(shown)} |"
 
 
-def measured(wanted: Callable[[Competitor], bool] = lambda _: True) -> Curves:
-    """Run the competitors that are wanted on both halves of the morning."""
+def measured(takes: Callable[[Competitor], bool] = lambda _: True) -> Curves:
+    """Run the competitors that it takes on both halves of the morning."""
     picks = load_picks()
     first, second = (Half.of(each for each in picks if (each.second < HALF_S) == early) for early in (True, False))
     sources = sorted({each.source for each in picks})
-    return [(of, of.scores(first), of.scores(second)) for of in competitors(sources) if wanted(of)]
+    return [(of, of.scores(first), of.scores(second)) for of in competitors(sources) if takes(of)]
 
 
 def pictured(curves: Curves) -> Curves:

@@ -69,14 +69,14 @@ class Tally:
     sets, alarms, right : int
         How many sets, how many alarms they make, and how many of those belong to an event: more than half of their
         picks do.
-    wanted, events : int
+    findable, events : int
         How many events have labelled picks at enough stations, and how many of those some alarm belongs to.
     """
 
     sets: int
     alarms: int
     right: int
-    wanted: int
+    findable: int
     events: int
 
     @property
@@ -86,14 +86,14 @@ class Tally:
     @property
     def recall(self) -> float:
         """Share of the events that an alarm belongs to."""
-        return self.events / self.wanted
+        return self.events / self.findable
 
     @classmethod
     def of(cls, sets: Sequence[PickSet], picks: Sequence[Pick]) -> Tally:
         raised = alarms(sets)
         named = [names for members in raised if (names := events_of([picks[row] for row in members]))]
-        wanted = wanted_events(picks)
-        return cls(len(sets), len(raised), len(named), len(wanted), len(wanted & set[str]().union(*named)))
+        findable = findable_events(picks)
+        return cls(len(sets), len(raised), len(named), len(findable), len(findable & set[str]().union(*named)))
 
 
 def events_of(members: Sequence[Pick]) -> set[str]:
@@ -102,7 +102,7 @@ def events_of(members: Sequence[Pick]) -> set[str]:
     return {event for event, count in votes.items() if 2 * count > len(members)}
 
 
-def wanted_events(picks: Sequence[Pick]) -> set[str]:
+def findable_events(picks: Sequence[Pick]) -> set[str]:
     """Return the events with labelled picks of at least `AT_LEAST` stations."""
     stations: dict[str, set[str]] = defaultdict(set)
     for pick in picks:

@@ -86,7 +86,7 @@ def test_of_sets_that_share_a_pick_the_largest_is_the_alarm() -> None:
 def test_an_alarm_belongs_to_the_event_of_most_of_its_picks() -> None:
     of_events = ["1", "1", "1", "", "1", "2", "2", ""]
     picks = [Pick((f"S{at % 5}", "P"), float(at), frozenset({name} - {""})) for at, name in enumerate(of_events)]
-    assert Tally.of([(0, 1, 2, 3), (4, 5, 6, 7)], picks) == Tally(sets=2, alarms=2, right=1, wanted=1, events=1)
+    assert Tally.of([(0, 1, 2, 3), (4, 5, 6, 7)], picks) == Tally(sets=2, alarms=2, right=1, findable=1, events=1)
 
 
 def test_the_table_of_episodes_shows_what_the_picture_does() -> None:

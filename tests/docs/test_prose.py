@@ -45,11 +45,11 @@ def test_an_item_of_a_list_and_a_paragraph_are_sentences_and_pictures_are_none()
 
 def test_a_long_page_is_told() -> None:
     assert list(warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2))) == []
-    [told] = warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2 + 1))
-    assert told.startswith(f"a.md has {PAGE_WORDS_MAX + 2} words")
+    [warning] = warnings("a.md", "Two words. " * (PAGE_WORDS_MAX // 2 + 1))
+    assert warning.startswith(f"a.md has {PAGE_WORDS_MAX + 2} words")
 
 
 def test_a_long_sentence_is_told() -> None:
     assert list(warnings("a.md", "word " * SENTENCE_WORDS_MAX)) == []
-    [told] = warnings("a.md", "word " * (SENTENCE_WORDS_MAX + 1))
-    assert told.startswith(f"a.md: {SENTENCE_WORDS_MAX + 1} words in a sentence: word")
+    [warning] = warnings("a.md", "word " * (SENTENCE_WORDS_MAX + 1))
+    assert warning.startswith(f"a.md: {SENTENCE_WORDS_MAX + 1} words in a sentence: word")
