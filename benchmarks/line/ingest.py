@@ -59,7 +59,6 @@ class IngestAlone(NamedTuple):
 
 
 def one_in_each_area() -> dict[str, Sensor]:
-    """Return a sensor in each area."""
     streams, ids = {"seismic": Histogram.normal(sigma_s=0.5)}, [f"sensor-{n:03d}" for n in range(AREAS)]
     return {name: Sensor(name, f"area-{n:02d}", streams) for n, name in enumerate(ids)}
 

@@ -101,7 +101,6 @@ def _parts(name: str, first: int, process: psutil.Process) -> Callable[[int, str
 
 
 def what_java_does(thread: str) -> str:
-    """Return what a thread of this name does."""
     for name, what in JAVA_THREADS.items():
         if thread.startswith(name[:NAME_CHARACTERS]):
             return what

@@ -35,7 +35,6 @@ class Outcome:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 

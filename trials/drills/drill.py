@@ -29,7 +29,6 @@ class Watch:
     shown: list[Shown] = field(default_factory=list)
 
     def look(self) -> None:
-        """Look once."""
         now_s = time.monotonic() - self.since_s
         for alert, sentence in self.monitoring.ringing().items():
             self.said.setdefault(alert, sentence)

@@ -40,7 +40,6 @@ def panels() -> list[dict[str, Any]]:
 
 
 def first_row() -> list[dict[str, Any]]:
-    """Return the panels of the first row."""
     return [panel for panel in panels() if panel["type"] == "stat"]
 
 

@@ -10,7 +10,6 @@ HEAD = """\
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
-    """Return a line for each."""
     return "\n".join([HEAD, *map(_line, outcomes)])
 
 

@@ -7,7 +7,6 @@ from deploy.local.machine import ROOT
 
 
 def examples(name: str) -> list[dict[str, Any]]:
-    """Return the examples of a contract."""
     text = (ROOT / "docs" / "contracts" / f"{name}.schema.json").read_text(encoding="utf-8")
     found: list[dict[str, Any]] = json.loads(text)["examples"]
     return found

@@ -44,5 +44,4 @@ def fault(
     fills: str = "",
     sets_clock: bool = False,
 ) -> Fault:
-    """Return the fault of this name."""
     return Fault(name, frozenset(touches), applied, lasts_s, fills, sets_clock)

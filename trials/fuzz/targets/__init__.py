@@ -14,11 +14,9 @@ def targets_in(module: str) -> dict[str, Target]:
 
 
 def target_of(name: str) -> Target:
-    """Return the target of this name."""
     return targets_in(name.partition("/")[0])[name]
 
 
 def every_target() -> Iterator[Target]:
-    """Yield the targets of all modules."""
     for module in MODULES:
         yield from targets_in(module).values()
