@@ -5,31 +5,14 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
-from coincide.wire.fields import LONGEST_NAME, FormatVersion, Microseconds
+from coincide.wire.fields import FormatVersion
+from coincide.wire.last_change import Author, ChangeCount, ChangedAt, LastChange
 from coincide.wire.names import RegisteredName, SensorId, TemplateName
 
 MOST_LABELS = 32
 LONGEST_EXPECTED_S = 31_536_000.0  # a year
 
 HistogramJson = Annotated[Raw, Meta(extra_json_schema={"$ref": "histogram.schema.json"})]
-
-ChangeCount = Annotated[
-    int,
-    Meta(
-        ge=0, description="How often it was changed, over REST or by seeding it again; left out of one never changed."
-    ),
-]
-ChangedAt = Annotated[Microseconds, Meta(description="When it was changed last.")]
-#: Who or what made a change.
-Author = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=LONGEST_NAME,
-        description="By whom: the key of who asked, seed, an accepted proposal, or the template that it follows; left "
-        "out if nobody knows.",
-    ),
-]
 
 
 class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -58,14 +41,6 @@ class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         ]
         | None
     ) = None
-
-
-class LastChange(Struct, frozen=True, omit_defaults=True):
-    """Which change made a sensor or a template what it is, when, and by whom; version 0 says that nobody knows."""
-
-    version: ChangeCount = 0
-    changed_at_us: ChangedAt | None = None
-    changed_by: Author | None = None
 
 
 class SensorRecord(Particulars, frozen=True, forbid_unknown_fields=False, omit_defaults=True, kw_only=True):

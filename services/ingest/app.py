@@ -76,11 +76,8 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         checks = {
             "Kafka does not answer": kafka_answers(),
             publisher.problem: publisher.connected,
-            "the sensor registry has not been read yet": registry.has_sensors,
-            "the streams have not been read yet": registry.streams.is_caught_up,
-            "the templates have not been read yet": registry.templates.is_caught_up,
         }
-        return [reason for reason, good in checks.items() if not good]
+        return [*(reason for reason, good in checks.items() if not good), *registry.unread()]
 
     install_operations(app, metrics.registry, not_ready_because)
     app.include_router(document_page_router(app.title))

@@ -6,12 +6,13 @@ from typing import Generic, Protocol, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.instants import Clock
-from services.common.resources.resource import Change, Edit, Resource
+from services.common.resources.resource import Edit, Resource
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
 MOST_REMEMBERED = 10_000
@@ -51,36 +52,44 @@ class Changes(Generic[T]):
         in time, and then the change may still take effect.
         """
         async with self.one_at_a_time:
-            self.refuse_if_unread()
-            present = self.of.present(name)
+            self.refuse_unless_ready()
+            present = await self.of.present(name)
             wanted = await run_in_threadpool(edit, present)  # it may look at every sensor
             precondition.check(None if present is None else self.of.version(name, present), self.of.noun)
             if wanted == present:
                 return False
             await run_in_threadpool(self.of.refuse, name, present, wanted)
-            await self.write(name, wanted, self.change(name, present, because or who.key))
+            change = self.change(name, present, because or who.key)
+            await self._publish(name, wanted, change)
             await asyncio.to_thread(self.audit.note, who, *self.of.audited(name, present, wanted))
+            await self._until_shown(name, wanted, change)
             return present is None
 
-    def refuse_if_unread(self) -> None:
-        """Raise a `Problem`, 503, as long as not all was read that a change is judged by."""
-        if not self.of.is_read():
-            raise try_again(f"what a {self.of.noun} is judged by has not been read yet")
+    def refuse_unless_ready(self) -> None:
+        """Raise a `Problem`, 503, as long as nothing can be changed."""
+        if reasons := self.of.not_ready_because():
+            raise try_again("nothing can be changed now: " + "; ".join(reasons))
 
-    def change(self, name: str, present: T | None, by: str | None) -> Change:
+    def change(self, name: str, present: T | None, by: str | None) -> LastChange:
         """Return the next change of a thing."""
         version = max(self.of.version(name, present), self._given.pop(name, 0)) + 1
         self._given[name] = version
         if len(self._given) > MOST_REMEMBERED:
             del self._given[next(iter(self._given))]
-        return Change(version, self.clock_us(), by)
+        return LastChange(version, self.clock_us(), by)
 
-    async def write(self, name: str, wanted: T | None, change: Change) -> None:
+    async def write(self, name: str, wanted: T | None, change: LastChange) -> None:
         """Write a record and return once the process goes by it; a `Problem`, 503, if it does not."""
+        await self._publish(name, wanted, change)
+        await self._until_shown(name, wanted, change)
+
+    async def _publish(self, name: str, wanted: T | None, change: LastChange) -> None:
         if not await self.publisher.publish_record(self.of.topic, *self.of.record(name, wanted, change)):
             raise try_again("Kafka did not acknowledge the change; it may still take effect")
+
+    async def _until_shown(self, name: str, wanted: T | None, change: LastChange) -> None:
         for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
-            shown = self.of.present(name)
+            shown = await self.of.present(name)
             if shown == wanted and (shown is None or self.of.version(name, shown) >= change.version):
                 return
             await asyncio.sleep(LOOK_EVERY_S)

@@ -1,9 +1,10 @@
 """Resource: what people change, as a declaration; and edits, from what it is to what it shall be."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
+from coincide.wire.last_change import LastChange
 from services.common.http.preconditions import merge_patch
 from services.common.http.problem import Problem
 
@@ -11,14 +12,6 @@ T = TypeVar("T")
 
 Edit = Callable[[T | None], T | None]
 """From what a thing is to what it shall be; None: it is not, or shall not be. A `Problem` refuses."""
-
-
-class Change(NamedTuple):
-    """Which change makes a thing what it is, when, and by whom."""
-
-    version: int
-    changed_at_us: int
-    changed_by: str | None
 
 
 @dataclass(frozen=True)
@@ -32,14 +25,24 @@ class Resource(Generic[T]):
 
     noun: str
     topic: str  # the short name of a compacted one
-    is_read: Callable[[], bool]  # whether all is, by which a change is judged
-    present: Callable[[str], T | None]  # by its name, as the process goes by it
+    not_ready_because: Callable[[], list[str]]  # why nothing can be changed now; empty when it can
+    present: Callable[[str], Awaitable[T | None]]  # by its name, as the process goes by it
     version: Callable[[str, T | None], int]  # of a name, and what is present; 0 if it never had one
     read: Callable[[str, object, T | None], T]
     document: Callable[[T], Any]  # what declares it
     refuse: Callable[[str, T | None, T | None], None]  # name, what is present, and what it shall be
-    record: Callable[[str, T | None, Change], tuple[bytes, bytes | None]]  # its key and its value
+    record: Callable[[str, T | None, LastChange], tuple[bytes, bytes | None]]  # its key and its value
     audited: Callable[[str, T | None, T | None], tuple[str, str, Any, Any]]
+    left: Callable[[T], T | None] = lambda _: None  # of what is removed
+
+
+def at_hand(look_up: Callable[[str], T | None]) -> Callable[[str], Awaitable[T | None]]:
+    """Return how a thing is looked up that needs no waiting for."""
+
+    async def present(name: str) -> T | None:
+        return look_up(name)
+
+    return present
 
 
 def replacement(of: Resource[T], name: str, document: object) -> Edit[T]:
@@ -54,11 +57,7 @@ def patched(of: Resource[T], name: str, patch: object) -> Edit[T]:
 
 def removal(of: Resource[T]) -> Edit[T]:
     """Remove it."""
-
-    def edit(present: T | None) -> None:
-        _existing(of, present)
-
-    return edit
+    return lambda present: of.left(_existing(of, present))
 
 
 def _existing(of: Resource[T], present: T | None) -> T:

@@ -1,11 +1,12 @@
 """PUT, PATCH and DELETE of a resource, with If-Match and ETag."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
 from services.common.access.caller import Caller
 from services.common.access.who import Author
@@ -13,6 +14,7 @@ from services.common.http.preconditions import IfMatch, Precondition, entity_tag
 from services.common.resources.resource import Edit, Resource, patched, removal, replacement
 
 JSON, PATCH = "application/json", "application/merge-patch+json"
+OBJECT: dict[str, Any] = {"type": "object"}
 Responses = dict[int | str, dict[str, Any]]
 PROBLEMS: Responses = {
     412: {"description": "It is not as If-Match or If-None-Match says"},
@@ -33,7 +35,8 @@ class Described:
     """How the routes read: what varies in their path, what they answer, and what the OpenAPI document says.
 
     `show` returns a body with the version of what it shows. `effect` is so once PUT or PATCH is answered, `form` says
-    what their body may be, `removal` what DELETE does, and `conflict` when PUT and DELETE answer 409.
+    what their body may be, `removal` what DELETE does, and `conflict` when they answer 409. `schema` is that of a whole
+    document.
     """
 
     parameter: str
@@ -44,6 +47,7 @@ class Described:
     form: str
     removal: str
     conflict: str | None = None
+    schema: dict[str, Any] = field(default_factory=OBJECT.copy)
 
 
 def add_changing(
@@ -54,14 +58,15 @@ def add_changing(
     described: Described,
 ) -> None:
     """Add the routes that change a resource; `read` reads the document in a body."""
-    name_in_path = Annotated[str, Path(alias=described.parameter, max_length=described.longest)]
+    of_path = f"Which {of.noun}."
+    name_in_path = Annotated[str, Path(alias=described.parameter, max_length=described.longest, description=of_path)]
     path = f"/{{{described.parameter}}}"
     problems = {**PROBLEMS, 422: {"description": f"The {of.noun} is not usable"}}
-    missing = {404: {"description": f"No such {of.noun}"}, **problems}
     in_use: Responses = {409: {"description": described.conflict}} if described.conflict else {}
+    missing = {404: {"description": f"No such {of.noun}"}, **in_use, **problems}
 
-    def shown(name: str, response: Response, status: int) -> Any:
-        body = described.show(name)
+    async def shown(name: str, response: Response, status: int) -> Any:
+        body = await run_in_threadpool(described.show, name)  # it may look at every sensor, or into a database
         response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
         return body
 
@@ -69,13 +74,13 @@ def add_changing(
         name: name_in_path, content: Annotated[Any, Depends(read)], seen: IfMatch, who: Author, response: Response
     ) -> Any:
         created = await make(name, replacement(of, name, content), seen, who)
-        return shown(name, response, 201 if created else 200)
+        return await shown(name, response, 201 if created else 200)
 
     async def patch(
         name: name_in_path, content: Annotated[Any, Depends(read)], seen: IfMatch, who: Author, response: Response
     ) -> Any:
         await make(name, patched(of, name, content), seen, who)
-        return shown(name, response, 200)
+        return await shown(name, response, 200)
 
     async def delete(name: name_in_path, seen: IfMatch, who: Author) -> None:
         await make(name, removal(of), seen, who)
@@ -86,13 +91,14 @@ def add_changing(
 
     once, form = f"once Kafka has acknowledged it and {described.effect}", described.form
     created = {201: {"model": described.body, "description": "Created"}, **in_use, **problems}
-    of_put = {"response_model": described.body, "responses": created, "openapi_extra": json_body(JSON)}
-    of_patch = {"response_model": described.body, "responses": missing, "openapi_extra": json_body(PATCH)}
+    whole, parts = json_body(JSON, described.schema), json_body(PATCH)
+    of_put = {"response_model": described.body, "responses": created, "openapi_extra": whole}
+    of_patch = {"response_model": described.body, "responses": missing, "openapi_extra": parts}
     add("PUT", put, "Create or replace", f"Answer {once}; replacing one needs If-Match. {form}", **of_put)
     add("PATCH", patch, "Change parts of", f"Apply a JSON merge patch (RFC 7396); answer {once}. {form}", **of_patch)
-    add("DELETE", delete, "Remove", described.removal, status_code=204, responses={**missing, **in_use})
+    add("DELETE", delete, "Remove", described.removal, status_code=204, responses=missing)
 
 
-def json_body(kind: str) -> dict[str, Any]:
-    """Return what OpenAPI says of a body that is a JSON object."""
-    return {"requestBody": {"required": True, "content": {kind: {"schema": {"type": "object"}}}}}
+def json_body(kind: str, schema: Any = OBJECT) -> dict[str, Any]:
+    """Return what OpenAPI says of a body of this media type."""
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema}}}}

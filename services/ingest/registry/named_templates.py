@@ -16,9 +16,10 @@ from msgspec import Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
-from coincide.wire.sensor_record import LastChange, TemplateRecord
-from services.common.resources.resource import Change, action
-from services.ingest.registry.sensors import UNKNOWN_CHANGE, Sensor, histogram_in
+from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
+from coincide.wire.sensor_record import TemplateRecord
+from services.common.resources.resource import action
+from services.ingest.registry.sensors import Sensor, histogram_in
 
 TEMPLATES = "templates"
 VERSION: Final = 1
@@ -106,9 +107,9 @@ def _take(by_name: dict[str, NamedTemplate], records: Iterable[ConsumerRecord]) 
 T = TypeVar("T", Sensor, NamedTemplate)
 
 
-def record_of(name: str, registered: T | None, change: Change) -> tuple[bytes, bytes | None]:
+def record_of(name: str, registered: T | None, change: LastChange) -> tuple[bytes, bytes | None]:
     """Return the key and the value of the record by which a change makes something what it is."""
-    return name.encode(), None if registered is None else replace(registered, change=LastChange(*change)).to_record()
+    return name.encode(), None if registered is None else replace(registered, change=change).to_record()
 
 
 def version_of(_name: str, registered: Sensor | NamedTemplate | None) -> int:

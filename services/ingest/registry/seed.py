@@ -14,7 +14,7 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.future import Future
 
-from coincide.wire.sensor_record import LastChange
+from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
 from services.common.compacted_topic import end_offset, records_so_far

@@ -21,7 +21,7 @@ from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.common.instants import Clock
 from services.common.resources.changes import Changes, Publisher, try_again
-from services.common.resources.resource import Resource
+from services.common.resources.resource import Resource, at_hand
 from services.ingest.registry.named_templates import record_of, renewed, version_of
 from services.ingest.registry.sensors import Sensor, audited_change, particulars_of, refuse_unfit_template
 from services.ingest.registry.sensors_topic import SENSORS
@@ -82,7 +82,7 @@ class SensorChanges:
     async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[SensorVerdict]:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
         async with self.one.one_at_a_time:
-            self.one.refuse_if_unread()
+            self.one.refuse_unless_ready()
             templates = self.registry.templates
             present = [replace(each, sensor=renewed(each.sensor, templates)) for each in many]
             return await self._make_all(present, overwrite=overwrite, who=who, changed_by=who.key)
@@ -156,8 +156,8 @@ def sensor_resource(registry: Registry) -> Resource[Sensor]:
     return Resource(
         noun="sensor",
         topic=SENSORS,
-        is_read=lambda: registry.can_change,
-        present=present,
+        not_ready_because=registry.unread,
+        present=at_hand(present),
         version=version_of,
         read=read,
         document=lambda sensor: sensor.document,

@@ -12,7 +12,8 @@ from msgspec import Raw, Struct, structs
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
-from coincide.wire.sensor_record import LastChange, Particulars, SensorRecord
+from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
+from coincide.wire.sensor_record import Particulars, SensorRecord
 from services.common.resources.resource import action
 from services.ingest.verdicts import Reason, Refused
 
@@ -24,7 +25,6 @@ class SensorError(ValueError):
 
 
 NO_PARTICULARS = Particulars()
-UNKNOWN_CHANGE = LastChange()
 
 
 #: Of the templates of a sensor none of which has one.

@@ -15,19 +15,13 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from coincide import Histogram
-from coincide.wire.sensor_record import LastChange, Particulars
+from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
+from coincide.wire.sensor_record import Particulars
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthBoard
 from services.common.settings import Streams
 from services.ingest.registry.named_templates import NamedTemplates
-from services.ingest.registry.sensors import (
-    NO_PARTICULARS,
-    UNKNOWN_CHANGE,
-    Sensor,
-    Template,
-    refuse_unfit_template,
-    template_of,
-)
+from services.ingest.registry.sensors import NO_PARTICULARS, Sensor, Template, refuse_unfit_template, template_of
 from services.ingest.verdicts import Reason, Refused
 
 
@@ -111,10 +105,14 @@ class Registry:
         """Whether sensors and streams were read, so that detections can be stamped."""
         return self.has_sensors and self.streams.is_caught_up
 
-    @property
-    def can_change(self) -> bool:
-        """Whether everything registered was read, so that all of it can be changed."""
-        return self.caught_up and self.templates.is_caught_up
+    def unread(self) -> list[str]:
+        """Return a sentence for each part that was not read yet; all of it can be changed when there is none."""
+        checks = {
+            "the sensor registry has not been read yet": self.has_sensors,
+            "the streams have not been read yet": self.streams.is_caught_up,
+            "the templates have not been read yet": self.templates.is_caught_up,
+        }
+        return [reason for reason, is_read in checks.items() if not is_read]
 
     def reporting(self) -> Counter[str]:
         """Return how many sensors report each stream."""

@@ -3,13 +3,15 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from coincide import Stream
 from coincide.errors import StreamError
+from coincide.wire.last_change import LastChange
 from coincide.wire.stream_records import StreamRecord
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
-from services.common.resources.resource import Change, Resource, action
+from services.common.resources.resource import Resource, action, at_hand
 from services.ingest.registry.snapshot import Registry
 
 QUERIES = "queries"
@@ -28,16 +30,16 @@ def stream_resource(registry: Registry) -> Resource[Stream]:
     """Return what streams are: fusion applies a change before any detection that is posted once it was made."""
     streams = registry.streams
 
-    def record(name: str, wanted: Stream | None, change: Change) -> tuple[bytes, bytes]:
+    def record(name: str, wanted: Stream | None, change: LastChange) -> tuple[bytes, bytes]:
         declared = {} if wanted is None else _document(wanted)
-        made = StreamRecord(v=1, stream=name, removed=wanted is None, **change._asdict(), **declared)
+        made = StreamRecord(v=1, stream=name, removed=wanted is None, **asdict(change), **declared)
         return made.key, made.to_record()
 
     return Resource(
         noun="stream",
         topic=QUERIES,
-        is_read=lambda: registry.caught_up,
-        present=streams.get,
+        not_ready_because=registry.unread,
+        present=at_hand(streams.get),
         version=lambda name, _: streams.version(name),
         read=lambda name, document, _: _stream_in(name, document),
         document=_document,

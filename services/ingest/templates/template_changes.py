@@ -16,7 +16,7 @@ from services.common.fault_sentences import fault_in
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.resources.changes import Changes
-from services.common.resources.resource import Edit, Resource
+from services.common.resources.resource import Edit, Resource, at_hand
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template, record_of, version_of
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import refuse_too_large_template, refuse_unfit_template
@@ -62,7 +62,7 @@ class TemplateChanges:
             await asyncio.sleep(TRY_AGAIN_S)
 
     async def _finish_now(self) -> bool:
-        if not self.sensors.registry.can_change:
+        if self.sensors.registry.unread():
             return False
         for name, sensors in (await run_in_threadpool(self._behind)).items():
             log.info("finishing the change of template %s, which %d sensors lack", name, sensors)
@@ -84,8 +84,8 @@ def template_resource(registry: Registry) -> Resource[NamedTemplate]:
     return Resource(
         noun="template",
         topic=TEMPLATES,
-        is_read=lambda: registry.can_change,
-        present=registry.templates.get,
+        not_ready_because=registry.unread,
+        present=at_hand(registry.templates.get),
         version=version_of,
         read=lambda name, form, _: _template_in(name, form),
         document=lambda template: template.histogram.to_json(),

@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.testclient import TestClient
+from msgspec.structs import astuple
 from pydantic import BaseModel
 
+from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.http.problem import Problem, install_problem_handlers
 from services.common.http.strict_requests import json_in
 from services.common.resources.changes import Changes
-from services.common.resources.resource import Change, Resource, action
+from services.common.resources.resource import Resource, action, at_hand
 from services.common.resources.routes import Described, add_changing
 from tests.services.kept_records import KeptRecords
 
@@ -34,8 +36,8 @@ class Buoys:
         self.resource = Resource[str](
             noun="buoy",
             topic="buoys",
-            is_read=lambda: not self.is_unread,
-            present=self.colours.get,
+            not_ready_because=lambda: ["the sea was not read"] if self.is_unread else [],
+            present=at_hand(self.colours.get),
             version=lambda name, _: self.versions.get(name, 0),
             read=lambda _, document, __: self.read(document),
             document=lambda colour: {"colour": colour},
@@ -67,8 +69,8 @@ class Buoys:
             raise Problem(409, "a ship is at it")
 
     @staticmethod
-    def record(name: str, wanted: str | None, change: Change) -> tuple[bytes, bytes | None]:
-        return name.encode(), json.dumps([wanted, change]).encode()
+    def record(name: str, wanted: str | None, change: LastChange) -> tuple[bytes, bytes | None]:
+        return name.encode(), json.dumps([wanted, astuple(change)]).encode()
 
     async def publish_record(self, _topic: str, key: bytes, value: bytes | None) -> bool:
         if self.is_away or value is None:
@@ -155,4 +157,4 @@ def test_a_change_that_is_not_read_back_is_no_success(buoys: Buoys, monkeypatch:
     monkeypatch.setattr("services.common.resources.changes.SHOWN_WITHIN_S", 0.1)
     buoys.is_lost = True
     assert buoys.ask("PUT", "north", {"colour": "green"}, '"1"')[0] == 503
-    assert len(buoys.trail.changes) == 1
+    assert [each["after"] for each in buoys.trail.changes] == ["red", "green"]  # Kafka has it

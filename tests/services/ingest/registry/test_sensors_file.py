@@ -6,7 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from coincide import Histogram
-from coincide.wire.sensor_record import LastChange
+from coincide.wire.last_change import LastChange
 from coincide.wire.stream_records import StreamRecord
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError, load_streams
