@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from starlette.concurrency import run_in_threadpool
 
 from services.common.kafka.clients import close_producer, create_producer
 from services.common.kafka.connection import KafkaConnection
@@ -50,6 +51,14 @@ class RecordPublisher:
         finally:
             self._lock.release()
         return offset
+
+    async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
+        """Write one record off the event loop; return whether Kafka acknowledged it."""
+        try:
+            await run_in_threadpool(self.publish, topic, key, value)
+        except KafkaAwayError:
+            return False
+        return True
 
     def close(self) -> None:
         """Disconnect."""

@@ -68,7 +68,7 @@ def told(system: System) -> Iterator[Sink]:
         applied_query(system, "told")
         yield sink
         assert system.alerting.delete("/v1/queries/told", headers={"If-Match": "*"}).status_code == 204
-        assert system.alerting.delete("/v1/receivers/told").status_code == 204
+        assert system.alerting.delete("/v1/receivers/told", headers={"If-Match": "*"}).status_code == 204
 
 
 def post_pair(system: System, name: str, at_us: int) -> None:

@@ -17,7 +17,7 @@ from services.common.instants import system_clock_us
 from services.ingest.registry.named_templates import NamedTemplate
 from tests.services.alerting.api.test_history import front
 from tests.services.alerting.databases import SqliteDatabases, migrated
-from tests.services.alerting.sample_records import Database, query
+from tests.services.alerting.sample_records import Database, control_record, query
 from tests.services.ingest.building import NOW_US, Ingest
 from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
 from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
@@ -27,6 +27,7 @@ from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: 
 
 DETECTION = {"sensor": "geo", "detected_at": NOW_US - 1_000_000}
 SENSOR = {"area": "bay", "streams": {"seismic": {"normal": {"sigma_s": 0.5}}}}
+RECEIVER = {"webhook": {"url": "https://192.0.2.1/"}}
 SILENCE = {"matchers": {"area": "bay"}, "until": system_clock_us() + 3_600_000_000, "by": "ann", "why": "drill"}
 RANGE = {"from": 0, "to": 61_000_000}
 
@@ -51,7 +52,8 @@ BODIES: dict[str, dict[str, dict[str, Any]]] = {
         "POST /v1/learning-runs": RANGE,
         "POST /v1/silences": SILENCE,
         "POST /v1/alerts/{id}/acknowledge": {"by": "ann"},
-        "PUT /v1/receivers/{id}": {"webhook": {"url": "https://192.0.2.1/"}},
+        "PUT /v1/receivers/{id}": RECEIVER,
+        "PATCH /v1/receivers/{id}": {"system": False},
         "POST /v1/keys": {"name": "gateway", "scopes": ["ingest"]},
         "POST /v1/rebuilds": {"why": "drill"},
     },
@@ -119,11 +121,13 @@ def test_ingest_refuses_it(ingest: TestClient, route: str, fault: str) -> None:
 def test_alerting_refuses_it(engine_file: Database, client: httpx2.Client) -> None:
     with front(engine_file, str(client.base_url).rstrip("/"), timeout_s=60) as door:
         assert door.put("/v1/queries/intruder", json=query()).status_code == 201
+        engine_file.store([control_record("receiver/intruder", {"v": 1, "receiver": RECEIVER})])
         for route in BODIES["alerting"]:
             for fault in FAULTS:
                 refuse(door, "alerting", route, fault)
-        for items in ("/v1/silences", "/v1/receivers", "/v1/keys", "/v1/rebuilds", "/v1/history-runs"):
+        for items in ("/v1/silences", "/v1/keys", "/v1/rebuilds", "/v1/history-runs"):
             assert door.get(items).json()["items"] == []
+        assert [each["version"] for each in door.get("/v1/receivers").json()["items"]] == [0]
 
 
 def test_every_body_of_the_documents_is_in_this_file(ingest: TestClient, engine_file: Database) -> None:

@@ -5,7 +5,7 @@ acknowledgements beside what became of deliveries on coincide.deliveries, which 
 about are forgotten.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, select
 
 from coincide.queries.role_filter import fits_any
 from services.alerting.records.alert import Acknowledgement, Alert
+from services.alerting.records.receiver import decode_receiver
 from services.alerting.store.dialect import upsert
 from services.alerting.store.tables import alert_controls
 
@@ -57,28 +58,21 @@ class AcknowledgementRecord(msgspec.Struct, frozen=True):
         return Acknowledgement(self.by, self.why, self.at_us)
 
 
-class _ReceiverRecord(msgspec.Struct):
-    """What every record of a receiver has; `receivers.receiver` reads the rest."""
-
-    v: Literal[1]
-    receiver: dict[str, object]
-
-
-_DECODERS: dict[str, msgspec.json.Decoder[object]] = {
-    SILENCE: msgspec.json.Decoder(Silence),
-    ACKNOWLEDGEMENT: msgspec.json.Decoder(AcknowledgementRecord),
-    RECEIVER: msgspec.json.Decoder(_ReceiverRecord),
-}
 decode_silence = msgspec.json.Decoder(Silence).decode
 decode_acknowledgement = msgspec.json.Decoder(AcknowledgementRecord).decode
+_DECODERS: dict[str, Callable[[bytes], object]] = {
+    SILENCE: decode_silence,
+    ACKNOWLEDGEMENT: decode_acknowledgement,
+    RECEIVER: decode_receiver,
+}
 
 
 def check_control(key: str, value: bytes) -> None:
     """Raise a `ValueError` for what is no control."""
-    decoder = next((each for prefix, each in _DECODERS.items() if key.startswith(prefix)), None)
-    if decoder is None:
+    decode = next((each for prefix, each in _DECODERS.items() if key.startswith(prefix)), None)
+    if decode is None:
         raise ValueError(f"the key {key[:80]!r} begins with none of {', '.join(_DECODERS)}")
-    decoder.decode(value)
+    decode(value)
 
 
 def store_controls(connection: Connection, newest: dict[str, str | None]) -> None:

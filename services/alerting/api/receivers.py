@@ -2,29 +2,35 @@
 
 from functools import partial
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Path, Query, Response
+from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from coincide.wire.content_ids import content_id
 from services.alerting.api.listings import read_page
-from services.alerting.api.request_documents import Body
+from services.alerting.api.request_documents import json_body
 from services.alerting.api.result_models import problems
 from services.alerting.exports.result_columns import encode_json
 from services.alerting.queries.acts import Acts
-from services.alerting.receivers.connections import DeliveryError, PrivateAddressError, public_address
+from services.alerting.receivers.connections import DeliveryError
+from services.alerting.receivers.receiver_changes import receiver_resource, refuse_declared
 from services.alerting.receivers.sending import sender_of
 from services.alerting.records.alert import Alert
-from services.alerting.records.receiver import Receiver, Receivers, receiver_from_json
+from services.alerting.records.receiver import RECEIVER_SCHEMA, Receiver, Receivers
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import delivery_rows
 from services.alerting.store.delivery_rows import Waiting
+from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import PageParameters, json_page
+from services.common.http.preconditions import Precondition, entity_tag
 from services.common.http.problem import Problem
+from services.common.resources.changes import Changes
+from services.common.resources.resource import Edit
+from services.common.resources.routes import Described, add_changing
 
 ReceiverId = Annotated[str, Path(max_length=200, description="The receiver's id.")]
 
@@ -42,6 +48,9 @@ class ReceiverBody(BaseModel):
     declared: bool = Field(description="Whether it stands in the file, and cannot be changed over REST.")
     waiting: int = Field(description="Deliveries that wait.")
     waiting_since_us: int | None = Field(description="Since when the oldest of them does.")
+    version: int = Field(description="The ETag: how often it was changed. 0: it stands in the file, or is older.")
+    changed_at_us: int | None = None
+    changed_by: str | None = Field(None, description="Id of the key that changed it.")
 
 
 class ReceiverList(BaseModel):
@@ -87,6 +96,7 @@ def receivers_router(engine: Engine, settings: AlertingSettings, receivers: Rece
     router = APIRouter(prefix="/v1/receivers", tags=["alerts"])
     _add_reading(router, engine, settings, receivers)
     _add_changing(router, engine, settings, receivers, acts)
+    _add_sending(router, engine, settings, receivers, acts)
     return router
 
 
@@ -95,9 +105,10 @@ def _add_reading(router: APIRouter, engine: Engine, settings: AlertingSettings, 
     def list_receivers() -> ReceiverList:
         return ReceiverList(items=_shown(engine, receivers.all()))
 
-    @router.get("/{id}", responses=problems(404, 422), summary="One receiver")
-    def get_receiver(id: ReceiverId) -> ReceiverBody:  # noqa: A002 - the path's name for it
+    @router.get("/{id}", responses=problems(404, 422), summary="One receiver, with its ETag")
+    def get_receiver(id: ReceiverId, response: Response) -> ReceiverBody:  # noqa: A002 - the path's name for it
         [shown] = _shown(engine, [_one(receivers, id)])
+        response.headers["ETag"] = entity_tag(shown.version)
         return shown
 
     @router.get(
@@ -119,32 +130,30 @@ def _add_reading(router: APIRouter, engine: Engine, settings: AlertingSettings, 
 def _add_changing(
     router: APIRouter, engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts
 ) -> None:
-    @router.put(
-        "/{id}",
-        responses={201: {"model": ReceiverBody, "description": "Created"}, **problems(409, 413, 415, 422, 503)},
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": RECEIVER_SCHEMA}}}},
-        summary="Set a receiver",
+    of = receiver_resource(receivers, settings, acts.progress.not_ready_because)
+    changes = Changes(of, acts.publisher, acts.audit, acts.now_us)
+
+    async def make(id_: str, edit: Edit[Receiver], seen: Precondition, who: Caller) -> bool:
+        refuse_declared(receivers.get(id_))
+        return await changes.make(id_, edit, seen, who)
+
+    described = Described(
+        parameter="id",
+        longest=200,
+        body=ReceiverBody,
+        show=lambda id_: _shown(engine, [_one(receivers, id_)])[0],
+        effect="it is told from then on",
+        form="The body is one of webhook, alertmanager and people, as in config/receivers.yaml.",
+        removal="Tell it nothing more. What waited for it is given up.",
+        conflict="It stands in the file of receivers, or there are too many",
+        schema=RECEIVER_SCHEMA,
     )
-    async def put_receiver(id: ReceiverId, document: Body, who: Author, response: Response) -> ReceiverBody:  # noqa: A002
-        """Answer once Kafka has it. One that stands in the file cannot be replaced."""
-        receiver = receiver_from_json(id, document)
-        known = receivers.get(id)
-        _refuse_unless_changeable(receiver, known, settings, len(receivers.all()))
-        await run_in_threadpool(_refuse_private, receiver, settings)
-        written = {name: value for name, value in document.items() if name != "id"}
-        await acts.put_receiver(who, known, receiver, written)
-        response.status_code = 201 if known is None else 200
-        [shown] = await run_in_threadpool(_shown, engine, [receiver])
-        return shown
+    add_changing(router, of, make, json_body, described)
 
-    @router.delete("/{id}", status_code=204, responses=problems(404, 409, 422, 503), summary="Remove a receiver")
-    async def delete_receiver(id: ReceiverId, who: Author) -> None:  # noqa: A002
-        """Tell it nothing more. What waited for it is given up."""
-        receiver = _one(receivers, id)
-        if receiver.is_declared:
-            raise _declared(id)
-        await acts.remove_receiver(who, receiver)
 
+def _add_sending(
+    router: APIRouter, engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts
+) -> None:
     @router.post("/{id}/test", responses=problems(404, 422, 502), summary="Send a test message")
     def test_receiver(id: ReceiverId) -> TestBody:  # noqa: A002
         """Send a message that says it is a test, now and once; a 502 says why the receiver did not take it."""
@@ -173,68 +182,6 @@ def _add_changing(
         await acts.send_again(who, settled)
 
 
-RECEIVER_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "One of webhook, alertmanager and people: docs/how-to/be-told.md.",
-    "properties": {
-        "webhook": {
-            "type": "object",
-            "properties": {
-                "url": {"type": "string"},
-                "secret": {"type": "string", "description": "whsec_ and base64; signs each body."},
-                "timeout_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
-            },
-            "required": ["url"],
-        },
-        "alertmanager": {
-            "type": "object",
-            "properties": {
-                "url": {"type": "string"},
-                "repost_s": {"type": "number", "minimum": 1, "maximum": 3600},
-                "timeout_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
-            },
-            "required": ["url"],
-        },
-        "people": {
-            "type": "object",
-            "properties": {"urls": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}},
-            "required": ["urls"],
-        },
-        "system": {"type": "boolean", "default": True},
-    },
-}
-
-
-def _refuse_unless_changeable(
-    receiver: Receiver, known: Receiver | None, settings: AlertingSettings, count: int
-) -> None:
-    if known is not None and known.is_declared:
-        raise _declared(receiver.id)
-    if known is None and count >= settings.receivers_max:
-        raise Problem(409, f"there are {count} receivers, the most allowed (receivers_max); remove one first")
-    if receiver.people is not None and not settings.receivers_may_be_private:
-        allowed = "declare it in the file of receivers, or set receivers_may_be_private"
-        raise Problem(422, f"people: Apprise may reach any address: {allowed}", field="people")
-
-
-def _refuse_private(receiver: Receiver, settings: AlertingSettings) -> None:
-    """Raise a Problem, 422, for an address that is private now; that of each message is judged again."""
-    name, way = ("webhook", receiver.webhook) if receiver.webhook else ("alertmanager", receiver.alertmanager)
-    if way is None or settings.receivers_may_be_private:
-        return
-    url = urlsplit(way.url)
-    try:
-        public_address(url.hostname or "", url.port or {"https": 443}.get(url.scheme, 80))
-    except PrivateAddressError as error:
-        raise Problem(422, f"{name}.url: {error}", field=f"{name}.url") from error
-    except (OSError, UnicodeError):
-        return  # its name may lead somewhere later, and a test message says what is wrong until then
-
-
-def _declared(id_: str) -> Problem:
-    return Problem(409, f"the receiver {id_[:100]!r} stands in the file of receivers: change it there")
-
-
 def _one(receivers: Receivers, id_: str) -> Receiver:
     receiver = receivers.get(id_)
     if receiver is None:
@@ -248,7 +195,8 @@ def _shown(engine: Engine, some: list[Receiver]) -> list[ReceiverBody]:
     bodies = []
     for each in some:
         count, since_us = waiting.get(each.id, (0, None))
-        bodies.append(ReceiverBody(**each.shown(), waiting=count, waiting_since_us=since_us))
+        counted = {"waiting": count, "waiting_since_us": since_us}
+        bodies.append(ReceiverBody(**each.shown(), **counted, **asdict(each.change)))
     return bodies
 
 

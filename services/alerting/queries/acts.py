@@ -10,20 +10,18 @@ from starlette.concurrency import run_in_threadpool
 from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.alerts.controls import (
     ACKNOWLEDGEMENT,
-    RECEIVER,
     SILENCE,
     AcknowledgementRecord,
     Silence,
 )
 from services.alerting.kafka.projection import Progress
-from services.alerting.records.receiver import Receiver
 from services.alerting.records.records import TOPICS
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
-from services.common.http.problem import Problem
 from services.common.instants import Clock, system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.resources.changes import try_again
 
 _encode = msgspec.json.Encoder().encode
 
@@ -65,17 +63,6 @@ class Acts:
         await self._put_silence(ended)
         await self._note(who, "silence.ended", silence.id, silence, ended)
 
-    async def put_receiver(self, who: Caller, known: Receiver | None, receiver: Receiver, document: Any) -> None:
-        """Set a receiver to what a document says; `known` is what it was."""
-        await self._publish(TOPICS.alert_controls, RECEIVER + receiver.id, _encode({"v": 1, "receiver": document}))
-        action, before = ("receiver.created", None) if known is None else ("receiver.replaced", known.shown())
-        await self._note(who, action, receiver.id, before, receiver.shown())
-
-    async def remove_receiver(self, who: Caller, receiver: Receiver) -> None:
-        """Forget a receiver."""
-        await self._publish(TOPICS.alert_controls, RECEIVER + receiver.id, None)
-        await self._note(who, "receiver.removed", receiver.id, receiver.shown(), None)
-
     async def send_again(self, who: Caller, settled: DeliveryRecord) -> None:
         """Let a delivery wait again."""
         again = {"state": "waiting", "at_us": self.now_us(), "attempts": 0, "reason": None}
@@ -100,13 +87,9 @@ class Acts:
 
     async def _publish(self, topic: str, key: str, value: bytes | None) -> None:
         if reasons := self.progress.not_ready_because():
-            raise _away("nothing can be changed now: " + "; ".join(reasons))
+            raise try_again("nothing can be changed now: " + "; ".join(reasons))
         try:
             offset = await run_in_threadpool(self.publisher.publish, topic, key.encode(), value)
             await self.progress.wait_until_held(topic, offset, self.timeout_s)
         except (KafkaAwayError, TimeoutError) as error:
-            raise _away("Kafka did not acknowledge the change; it may still take effect") from error
-
-
-def _away(detail: str) -> Problem:
-    return Problem(503, detail, {"Retry-After": "2"})
+            raise try_again("Kafka did not acknowledge the change; it may still take effect") from error

@@ -20,6 +20,7 @@ from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.resources.changes import try_again
 
 
 @dataclass
@@ -54,7 +55,7 @@ class QueryChanges:
         async with self._one_at_a_time:
             if reasons := self.progress.not_ready_because():
                 self.metrics.query_changes.labels("refused").inc()
-                raise _away("queries cannot be changed now: " + "; ".join(reasons))
+                raise try_again("queries cannot be changed now: " + "; ".join(reasons))
             current, greatest, count, report = await run_in_threadpool(self._state, id_)
             target = await run_in_threadpool(edit, current)  # to judge a query may take a second
             precondition.check(None if current is None else current.version, "query")
@@ -75,7 +76,7 @@ class QueryChanges:
             await self.progress.wait_until_held(TOPICS.queries, offset, self.timeout_s)
         except (KafkaAwayError, TimeoutError) as error:
             self.metrics.query_changes.labels("unacknowledged").inc()
-            raise _away(f"Kafka did not acknowledge version {record.version}; it may still take effect") from error
+            raise try_again(f"Kafka did not acknowledge version {record.version}; it may still take effect") from error
         if await run_in_threadpool(self._was_overtaken, record):
             self.metrics.query_changes.labels("overtaken").inc()
             raise Problem(412, "the query was changed at the same time through another process; read it again")
@@ -110,7 +111,3 @@ def _audited(before: QueryVersion | None, after: QueryVersion) -> tuple[str, str
     )
     verb = "removed" if now is None else "created" if was is None else "changed"
     return f"query.{verb}", after.id, was, now
-
-
-def _away(detail: str) -> Problem:
-    return Problem(503, detail, {"Retry-After": "2"})

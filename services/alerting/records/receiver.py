@@ -13,8 +13,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 
 from coincide.errors import QueryError
 from coincide.queries.checks import refuse_unless_name
+from coincide.wire.fields import FormatVersion
+from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
 from services.alerting.records.alert import Change
-from services.common.fault_sentences import describe_errors
+from services.common.fault_sentences import describe_errors, faults_in, shortened
 from services.common.http.problem import Problem
 from services.common.settings import SettingsError, read_declarations
 
@@ -86,6 +88,7 @@ class Receiver(BaseModel):
     people: PeopleWay | None = None
     system: bool = Field(True, description="Also tell it what is wrong with Coincide itself.")
     _is_declared: bool = PrivateAttr(False)  # in the file, which only who runs the service can write
+    _change: LastChange = PrivateAttr(UNKNOWN_CHANGE)
 
     @model_validator(mode="after")
     def _refuse_what_is_no_receiver(self) -> Self:
@@ -101,6 +104,24 @@ class Receiver(BaseModel):
     def is_declared(self) -> bool:
         """Whether it stands in the file, and was not set over REST."""
         return self._is_declared
+
+    @property
+    def change(self) -> LastChange:
+        """The change over REST that made it what it is."""
+        return self._change
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What declares it, secrets and all."""
+        return self.model_dump(exclude={"id"}, exclude_none=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, whichever change brought them about."""
+        return isinstance(other, Receiver) and (self.id, self.document) == (other.id, other.document)
+
+    def __hash__(self) -> int:
+        """Of its id."""
+        return hash(self.id)
 
     @property
     def way(self) -> WebhookWay | AlertmanagerWay | PeopleWay:
@@ -173,17 +194,33 @@ def receiver_from_json(id_: str, document: object) -> Receiver:
     """Read a receiver that was put over REST; a `Problem`, 422, says what is wrong with it, and shows no secret."""
     if not isinstance(document, dict):
         raise Problem(422, "the body is no JSON object")
+    if document.get("id", id_) != id_:
+        raise Problem(422, f"id is {shortened(document['id'])}: the path says {id_[:100]!r}", field="id")
     try:
-        return Receiver.model_validate({**document, "id": document.get("id", id_)})
+        return Receiver.model_validate({**document, "id": id_})
     except ValidationError as error:
-        raise Problem(422, _faults(error)) from error
+        [first, *_] = faults_in(error.errors(), shows_values=False, fields=list(Receiver.model_fields))
+        raise Problem(422, _faults(error), **first.members) from error
 
 
-class _StoredReceiver(msgspec.Struct):
+_WAYS: dict[str, type[_Way]] = {"webhook": WebhookWay, "alertmanager": AlertmanagerWay, "people": PeopleWay}
+_SYSTEM = Receiver.model_json_schema()["properties"]["system"]
+RECEIVER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "A receiver: one of webhook, alertmanager and people.",
+    "properties": {**{name: way.model_json_schema() for name, way in _WAYS.items()}, "system": _SYSTEM},
+    "additionalProperties": False,
+}
+
+
+class ReceiverRecord(LastChange, frozen=True, kw_only=True):
+    """A receiver that was set over REST. Who reads the topic can sign as Coincide: it holds secrets."""
+
+    v: FormatVersion
     receiver: dict[str, Any]
 
 
-_stored = msgspec.json.Decoder(_StoredReceiver).decode
+decode_receiver = msgspec.json.Decoder(ReceiverRecord).decode
 
 
 class Receivers:
@@ -201,7 +238,9 @@ class Receivers:
         added: dict[str, Receiver] = {}
         for id_, body in bodies.items():
             try:
-                added[id_] = Receiver.model_validate({**_stored(body).receiver, "id": id_})
+                record = decode_receiver(body)
+                added[id_] = Receiver.model_validate({**record.receiver, "id": id_})
+                added[id_]._change = LastChange(record.version, record.changed_at_us, record.changed_by)
             except (ValidationError, msgspec.MsgspecError):  # written by a newer version of alerting
                 continue
         self._all = {**added, **self._declared}

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from coincide.wire.last_change import LastChange
 from services.common.http.preconditions import merge_patch
@@ -64,6 +64,19 @@ def _existing(of: Resource[T], present: T | None) -> T:
     if present is None:
         raise Problem(404, f"there is no such {of.noun}")
     return present
+
+
+class Changed(Protocol):
+    """What has its last change with it."""
+
+    @property
+    def change(self) -> LastChange:
+        """The one that made it what it is."""
+
+
+def version_of(_name: str, present: Changed | None) -> int:
+    """Return the version of something; 0 if it is not there."""
+    return 0 if present is None else present.change.version
 
 
 def action(before: object | None, after: object | None, changed: str = "changed") -> str:

@@ -196,6 +196,7 @@ class ReceiverAnswer(Struct, frozen=True, kw_only=True):
     """A receiver as GET /v1/receivers has it."""
 
     id: str
+    version: int
     waiting: int
     waiting_since_us: int | None = None
     system: bool = True

@@ -112,11 +112,6 @@ def record_of(name: str, registered: T | None, change: LastChange) -> tuple[byte
     return name.encode(), None if registered is None else replace(registered, change=change).to_record()
 
 
-def version_of(_name: str, registered: Sensor | NamedTemplate | None) -> int:
-    """Return the version of something registered; 0 if it is not."""
-    return 0 if registered is None else registered.change.version
-
-
 def renewed(sensor: Sensor, templates: Mapping[str, NamedTemplate]) -> Sensor:
     """Return the sensor with those templates that it names, as they are now."""
     present = {stream: templates[name].histogram for stream, name in sensor.names.items() if name in templates}

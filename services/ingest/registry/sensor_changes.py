@@ -21,8 +21,8 @@ from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.common.instants import Clock
 from services.common.resources.changes import Changes, Publisher, try_again
-from services.common.resources.resource import Resource, at_hand
-from services.ingest.registry.named_templates import record_of, renewed, version_of
+from services.common.resources.resource import Resource, at_hand, version_of
+from services.ingest.registry.named_templates import record_of, renewed
 from services.ingest.registry.sensors import Sensor, audited_change, particulars_of, refuse_unfit_template
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.registry.snapshot import Registry

@@ -16,8 +16,8 @@ from services.common.fault_sentences import fault_in
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.resources.changes import Changes
-from services.common.resources.resource import Edit, Resource, at_hand
-from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template, record_of, version_of
+from services.common.resources.resource import Edit, Resource, at_hand, version_of
+from services.ingest.registry.named_templates import TEMPLATES, NamedTemplate, audited_template, record_of
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import refuse_too_large_template, refuse_unfit_template
 from services.ingest.registry.snapshot import Registry

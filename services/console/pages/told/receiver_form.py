@@ -33,6 +33,7 @@ class ReceiverForm:
         when_saved: Callable[[], Awaitable[None]],
         close: Callable[[], None],
     ) -> None:
+        self._seen = {"If-None-Match": "*"} if known is None else {"If-Match": f'"{known.version}"'}
         self._viewer, self._is_new, self._when_saved, self._close = viewer, known is None, when_saved, close
         self._id, self._why = "" if known is None else known.id, ""
         self._system = known is None or known.system
@@ -114,7 +115,8 @@ class ReceiverForm:
         """Return the request that saves the receiver; a `RestError` says what it lacks."""
         if not self._id:
             raise RestError("Give the receiver a name.", UNFIT)
-        return Change("PUT", "alerting", path_of("v1", "receivers", self._id), self._body, why=self._why)
+        path = path_of("v1", "receivers", self._id)
+        return Change("PUT", "alerting", path, self._body, self._seen, why=self._why)
 
     async def _saved(self, _answer: Any) -> None:
         self._close()

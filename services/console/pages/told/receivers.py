@@ -115,9 +115,10 @@ class ReceiverTable:
     def _ask_removal(self, receiver: ReceiverAnswer) -> None:
         self._close()
         path, why = path_of("v1", "receivers", receiver.id), {"": ""}
+        seen = {"If-Match": f'"{receiver.version}"'}
 
         def removal() -> Change:
-            return Change("DELETE", "alerting", path, why=why[""])
+            return Change("DELETE", "alerting", path, headers=seen, why=why[""])
 
         async def done(_answer: Any) -> None:
             self._close()

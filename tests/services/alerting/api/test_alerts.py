@@ -9,8 +9,9 @@ from services.alerting.records.receiver import Receiver
 from services.common.instants import in_rfc_3339, system_clock_us
 from tests.integration.webhook_sink import SECRET, running_sink
 from tests.services.alerting.clients import Api
-from tests.services.alerting.sample_records import RECEIVED_AT_MS, TOPICS, episode_record, query, ruled
+from tests.services.alerting.sample_records import RECEIVED_AT_MS, TOPICS, control_record, episode_record, query, ruled
 
+SEEN = {"If-Match": "*"}
 CONTRACTS = Path("docs/contracts")
 HOOK = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}
 
@@ -68,7 +69,7 @@ def test_without_kafka_nothing_is_said_to_have_been_done(api: Api) -> None:
     [id_] = fire(api, "e-1").values()
     api.kafka.is_away = True
     answer = api.client.post(f"/v1/alerts/{id_}/acknowledge", json={"by": "ann"})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert api.client.get(f"/v1/alerts/{id_}").json()["state"] == "firing"
 
 
@@ -112,15 +113,47 @@ def test_a_silence_that_is_none_is_refused(api: Api, wrong: dict[str, Any]) -> N
 
 def test_a_receiver_is_set_shown_without_its_secret_and_removed(api: Api) -> None:
     assert api.client.put("/v1/receivers/ops", json=HOOK).status_code == 201
-    answer = api.client.put("/v1/receivers/ops", json={**HOOK, "system": False})
+    answer = api.client.put("/v1/receivers/ops", json={**HOOK, "system": False}, headers=SEEN)
     assert (answer.status_code, answer.json()["system"]) == (200, False)
     shown = api.client.get("/v1/receivers").text
     assert SECRET not in shown
     record = json.loads(api.kafka.topic[-1].value or b"")
     assert [fault.message for fault in schema("alert-controls").iter_errors(record)] == []
-    assert api.client.delete("/v1/receivers/ops").status_code == 204
+    assert api.client.delete("/v1/receivers/ops", headers=SEEN).status_code == 204
     assert api.items("/v1/receivers") == []
-    assert api.client.delete("/v1/receivers/ops").status_code == 404
+    assert api.client.delete("/v1/receivers/ops", headers=SEEN).status_code == 404
+
+
+def test_nobody_overwrites_a_receiver_that_they_have_not_seen(api: Api) -> None:
+    path = "/v1/receivers/ops"
+    assert api.client.put(path, json=HOOK).headers["ETag"] == '"1"'
+    assert api.client.put(path, json={**HOOK, "system": False}).status_code == 428
+    patched = api.client.patch(path, json={"system": False}, headers={"If-Match": '"1"'})
+    assert (patched.status_code, patched.headers["ETag"], patched.json()["version"]) == (200, '"2"', 2)
+    receiver = api.database.receivers.get("ops")
+    assert receiver is not None
+    assert receiver.document == {**HOOK, "webhook": {**HOOK["webhook"], "timeout_s": 10.0}, "system": False}
+    for method in ("PUT", "PATCH", "DELETE"):
+        assert api.client.request(method, path, json=HOOK, headers={"If-Match": '"1"'}).status_code == 412
+    assert api.client.get(path).headers["ETag"] == '"2"'
+    again = {"webhook": None, "alertmanager": {"url": "https://example.org"}}
+    assert api.client.patch(path, json=again, headers={"If-Match": '"2"'}).json()["webhook"] is None
+    trail = [(each["action"], (each["after"] or {}).get("system")) for each in api.records.changes]
+    assert trail == [("receiver.created", True), ("receiver.replaced", False), ("receiver.replaced", False)]
+
+
+def test_a_receiver_of_an_older_record_has_version_0(api: Api) -> None:
+    api.store(control_record("receiver/ops", {"v": 1, "receiver": HOOK}))
+    answer = api.client.get("/v1/receivers/ops")
+    assert (answer.headers["ETag"], answer.json()["changed_at_us"]) == ('"0"', None)
+    changed = api.client.put("/v1/receivers/ops", json={**HOOK, "system": False}, headers={"If-Match": '"0"'})
+    assert (changed.status_code, changed.json()["version"]) == (200, 1)
+
+
+def test_the_id_of_a_receiver_is_that_of_the_path(api: Api) -> None:
+    answer = api.client.put("/v1/receivers/ops", json={**HOOK, "id": "night"})
+    assert (answer.status_code, answer.json()["field"]) == (422, "id")
+    assert api.kafka.topic == []
 
 
 def test_who_may_set_receivers_may_not_reach_everything(api: Api) -> None:
@@ -150,7 +183,7 @@ def test_a_query_tells_only_receivers_that_there_are(api: Api) -> None:
     assert api.client.put("/v1/queries/intruder", json={**told, "alert": {"to": ["ops"]}}).status_code == 201
     seen = {"If-Match": "*", "Content-Type": "application/merge-patch+json"}
     assert api.client.patch("/v1/queries/intruder", json={"alert": {"to": ["x"]}}, headers=seen).status_code == 422
-    assert api.client.delete("/v1/receivers/ops").status_code == 204
+    assert api.client.delete("/v1/receivers/ops", headers=SEEN).status_code == 204
     changed = {"threshold": 0.4}
     answer = api.client.patch("/v1/queries/intruder/threshold", json=changed, headers={"If-Match": "*"})
     assert answer.status_code == 200  # what it tells is not what was changed
@@ -166,8 +199,8 @@ def test_what_stands_in_the_file_is_tested_and_cannot_be_changed(api: Api) -> No
         assert (sink.told(), sink.faults) == (["firing"], [])
         sink.status = 500
         assert api.client.post("/v1/receivers/ops/test").status_code == 502
-        assert api.client.put("/v1/receivers/ops", json=HOOK).status_code == 409
-        assert api.client.delete("/v1/receivers/ops").status_code == 409
+        for method in ("PUT", "PATCH", "DELETE"):
+            assert api.client.request(method, "/v1/receivers/ops", json=HOOK).status_code == 409
 
 
 def test_a_dead_delivery_is_listed_with_its_reason_and_sent_again(api: Api) -> None:
