@@ -32,5 +32,10 @@ class LastChange(Struct, frozen=True, omit_defaults=True):
     changed_at_us: ChangedAt | None = None
     changed_by: Author | None = None
 
+    @property
+    def change(self) -> "LastChange":
+        """The change alone, of a record that has more."""
+        return LastChange(self.version, self.changed_at_us, self.changed_by)
+
 
 UNKNOWN_CHANGE = LastChange()

@@ -17,7 +17,7 @@ from services.common.instants import system_clock_us
 from services.ingest.registry.named_templates import NamedTemplate
 from tests.services.alerting.api.test_history import front
 from tests.services.alerting.databases import SqliteDatabases, migrated
-from tests.services.alerting.sample_records import Database, control_record, query
+from tests.services.alerting.sample_records import Database, control_record, query, silence
 from tests.services.ingest.building import NOW_US, Ingest
 from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
 from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
@@ -51,6 +51,8 @@ BODIES: dict[str, dict[str, dict[str, Any]]] = {
         "POST /v1/history-runs": {"query": query(), **RANGE},
         "POST /v1/learning-runs": RANGE,
         "POST /v1/silences": SILENCE,
+        "PUT /v1/silences/{id}": SILENCE,
+        "PATCH /v1/silences/{id}": {"why": "wind"},
         "POST /v1/alerts/{id}/acknowledge": {"by": "ann"},
         "PUT /v1/receivers/{id}": RECEIVER,
         "PATCH /v1/receivers/{id}": {"system": False},
@@ -122,12 +124,14 @@ def test_alerting_refuses_it(engine_file: Database, client: httpx2.Client) -> No
     with front(engine_file, str(client.base_url).rstrip("/"), timeout_s=60) as door:
         assert door.put("/v1/queries/intruder", json=query()).status_code == 201
         engine_file.store([control_record("receiver/intruder", {"v": 1, "receiver": RECEIVER})])
+        engine_file.store([silence("intruder", area="bay")])
         for route in BODIES["alerting"]:
             for fault in FAULTS:
                 refuse(door, "alerting", route, fault)
-        for items in ("/v1/silences", "/v1/keys", "/v1/rebuilds", "/v1/history-runs"):
+        for items in ("/v1/keys", "/v1/rebuilds", "/v1/history-runs"):
             assert door.get(items).json()["items"] == []
-        assert [each["version"] for each in door.get("/v1/receivers").json()["items"]] == [0]
+        for items in ("/v1/receivers", "/v1/silences"):
+            assert [each["version"] for each in door.get(items).json()["items"]] == [0]
 
 
 def test_every_body_of_the_documents_is_in_this_file(ingest: TestClient, engine_file: Database) -> None:

@@ -61,7 +61,8 @@ NEEDS = {
         "queries": "PUT /v1/queries/{id} PATCH /v1/queries/{id} /v1/queries/{id}/threshold DELETE /v1/queries/{id} "
         "/v1/history-runs/{id} /v1/learning-runs/{id} POST /v1/queries/{id}/pause /v1/queries/{id}/resume "
         "/v1/history-runs /v1/learning-runs",
-        "alerts": "POST /v1/alerts/{id}/acknowledge /v1/silences DELETE /v1/silences/{id}",
+        "alerts": "POST /v1/alerts/{id}/acknowledge /v1/silences PUT /v1/silences/{id} PATCH /v1/silences/{id} "
+        "DELETE /v1/silences/{id}",
         "admin": "PUT /v1/receivers/{id} PATCH /v1/receivers/{id} DELETE /v1/receivers/{id} /v1/keys/{key_id} "
         "POST /v1/receivers/{id}/test /v1/receivers/{id}/deliveries/{key}/resend /v1/rebuilds /v1/keys "
         "GET /v1/keys /v1/keys/{key_id} /v1/audit",

@@ -6,12 +6,14 @@ about are forgotten.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from sqlalchemy import Connection, delete, select
 
 from coincide.queries.role_filter import fits_any
+from coincide.wire.fields import FormatVersion, Int64
+from coincide.wire.last_change import LastChange
 from services.alerting.records.alert import Acknowledgement, Alert
 from services.alerting.records.receiver import decode_receiver
 from services.alerting.store.dialect import upsert
@@ -21,20 +23,33 @@ SILENCE, RECEIVER, ACKNOWLEDGEMENT = "silence/", "receiver/", "acknowledgement/"
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Microseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
-class Silence(msgspec.Struct, frozen=True):
+class Silence(LastChange, frozen=True, kw_only=True, eq=False):
     """Alerts whose labels fit all matchers ring nobody in [from_us, until_us)."""
 
-    v: Literal[1]
+    v: FormatVersion
     id: Id
     matchers: Annotated[dict[str, str], msgspec.Meta(min_length=1, max_length=16)]
-    from_us: Microseconds
-    until_us: Microseconds
+    from_us: Int64
+    until_us: Int64
     by: Text
     why: Text
-    created_at_us: Microseconds
+    created_at_us: Int64
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What declares it."""
+        said = {"matchers": self.matchers, "by": self.by, "why": self.why}
+        return {**said, "from": self.from_us, "until": self.until_us}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, whichever change brought them about."""
+        return isinstance(other, Silence) and (self.id, self.document) == (other.id, other.document)
+
+    def __hash__(self) -> int:
+        """Of its id."""
+        return hash(self.id)
 
     def covers(self, alert: Alert, at_us: int) -> bool:
         """Whether the alert is silent at this time; a label that it does not have is empty."""
@@ -51,7 +66,7 @@ class AcknowledgementRecord(msgspec.Struct, frozen=True):
     alert: Id
     by: Text
     why: str
-    at_us: Microseconds
+    at_us: Int64
 
     def said(self) -> Acknowledgement:
         """Return what the alert keeps of it."""
@@ -95,6 +110,13 @@ def read_controls(connection: Connection, prefix: str) -> dict[str, str]:
 def read_silences(connection: Connection) -> list[Silence]:
     """Return every silence, past ones too."""
     return [decode_silence(body) for body in read_controls(connection, SILENCE).values()]
+
+
+def read_silence(connection: Connection, id_: str) -> Silence | None:
+    """Return one silence; None where there is none."""
+    c = alert_controls.c
+    body = connection.execute(select(c.body).where(c.key == SILENCE + id_)).scalar()
+    return None if body is None else decode_silence(body)
 
 
 def acknowledgements_in(newest: dict[str, str | None]) -> dict[str, Acknowledgement]:

@@ -8,12 +8,7 @@ import msgspec
 from starlette.concurrency import run_in_threadpool
 
 from coincide.wire.rebuild_record import RebuildRecord
-from services.alerting.alerts.controls import (
-    ACKNOWLEDGEMENT,
-    SILENCE,
-    AcknowledgementRecord,
-    Silence,
-)
+from services.alerting.alerts.controls import ACKNOWLEDGEMENT, AcknowledgementRecord
 from services.alerting.kafka.projection import Progress
 from services.alerting.records.records import TOPICS
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
@@ -42,27 +37,6 @@ class Acts:
         await self._publish(TOPICS.deliveries, ACKNOWLEDGEMENT + alert, _encode(record))
         await self._note(who, "alert.acknowledged", alert, None, record)
 
-    async def silence(
-        self, who: Caller, matchers: dict[str, str], from_us: int, until_us: int, by: str, why: str
-    ) -> Silence:
-        """Begin a silence, and return it with its id."""
-        id_ = f"s-{uuid.uuid4().hex}"
-        silence = Silence(1, id_, matchers, from_us, until_us, by, why, self.now_us())
-        await self._put_silence(silence)
-        await self._note(who, "silence.begun", id_, None, silence)
-        return silence
-
-    async def end_silence(self, who: Caller, silence: Silence) -> None:
-        """End a silence now, and keep it; forget one that is past."""
-        now_us = self.now_us()
-        if silence.until_us <= now_us:
-            await self._publish(TOPICS.alert_controls, SILENCE + silence.id, None)
-            await self._note(who, "silence.forgotten", silence.id, silence, None)
-            return
-        ended = msgspec.structs.replace(silence, from_us=min(silence.from_us, now_us), until_us=now_us)
-        await self._put_silence(ended)
-        await self._note(who, "silence.ended", silence.id, silence, ended)
-
     async def send_again(self, who: Caller, settled: DeliveryRecord) -> None:
         """Let a delivery wait again."""
         again = {"state": "waiting", "at_us": self.now_us(), "attempts": 0, "reason": None}
@@ -77,9 +51,6 @@ class Acts:
         await self._publish(TOPICS.status, rebuild.key.decode(), _encode(rebuild))
         await self._note(who, "rebuild.asked", id_, None, rebuild)
         return rebuild
-
-    async def _put_silence(self, silence: Silence) -> None:
-        await self._publish(TOPICS.alert_controls, SILENCE + silence.id, _encode(silence))
 
     async def _note(self, who: Caller, action: str, subject: str, before: Any, after: Any) -> None:
         changes = msgspec.to_builtins(before), msgspec.to_builtins(after)

@@ -16,8 +16,9 @@ from coincide.queries.checks import refuse_unless_name
 from coincide.wire.fields import FormatVersion
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
 from services.alerting.records.alert import Change
-from services.common.fault_sentences import describe_errors, faults_in, shortened
+from services.common.fault_sentences import describe_errors, shortened
 from services.common.http.problem import Problem
+from services.common.http.strict_requests import model_as
 from services.common.settings import SettingsError, read_declarations
 
 VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
@@ -196,11 +197,7 @@ def receiver_from_json(id_: str, document: object) -> Receiver:
         raise Problem(422, "the body is no JSON object")
     if document.get("id", id_) != id_:
         raise Problem(422, f"id is {shortened(document['id'])}: the path says {id_[:100]!r}", field="id")
-    try:
-        return Receiver.model_validate({**document, "id": id_})
-    except ValidationError as error:
-        [first, *_] = faults_in(error.errors(), shows_values=False, fields=list(Receiver.model_fields))
-        raise Problem(422, _faults(error), **first.members) from error
+    return model_as(Receiver, {**document, "id": id_}, shows_values=False)
 
 
 _WAYS: dict[str, type[_Way]] = {"webhook": WebhookWay, "alertmanager": AlertmanagerWay, "people": PeopleWay}
@@ -240,7 +237,7 @@ class Receivers:
             try:
                 record = decode_receiver(body)
                 added[id_] = Receiver.model_validate({**record.receiver, "id": id_})
-                added[id_]._change = LastChange(record.version, record.changed_at_us, record.changed_by)
+                added[id_]._change = record.change
             except (ValidationError, msgspec.MsgspecError):  # written by a newer version of alerting
                 continue
         self._all = {**added, **self._declared}

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request
+from pydantic import BaseModel, ValidationError
 
-from services.common.fault_sentences import NO_FORMS, Fault, fault_in, shortened
+from services.common.fault_sentences import NO_FORMS, Fault, fault_in, faults_in, shortened
 from services.common.http.problem import Problem
 from services.common.http.strict_json import BodyError, parse_json
 
 T = TypeVar("T", bound=msgspec.Struct)
+M = TypeVar("M", bound=BaseModel)
 
 
 class StrictRequests:
@@ -56,6 +58,19 @@ def document_as(kind: type[T], document: object, what: str, forms: Mapping[str, 
         raise Problem(
             422, f"the {what} is not usable: {fault.sentence}", **_value(document, fault), **fault.members
         ) from None
+
+
+def model_as(kind: type[M], document: object, *, shows_values: bool = True) -> M:
+    """Return what a document says as a `kind` of pydantic; a `Problem`, 422, says why not.
+
+    Without `shows_values` it shows none: they may be secrets.
+    """
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        fields = [each.alias or name for name, each in kind.model_fields.items()]
+        faults = faults_in(error.errors(), shows_values=shows_values, fields=fields)
+        raise Problem(422, "; ".join(each.sentence for each in faults), **faults[0].members) from None
 
 
 def _value(document: object, fault: Fault) -> dict[str, Any]:

@@ -179,6 +179,7 @@ class SilenceAnswer(Struct, frozen=True):
     """A silence as GET /v1/silences has it."""
 
     id: str
+    version: int
     matchers: dict[str, str]
     until_us: int
     by: str

@@ -58,7 +58,7 @@ class NamedTemplate:
             raise TemplateError(f"not a template record: {error}") from error
         if key != record.template.encode():
             raise TemplateError(f"its key is {key[:200]!r}, its template {record.template!r}: they must be equal")
-        return cls(record.template, histogram, LastChange(record.version, record.changed_at_us, record.changed_by))
+        return cls(record.template, histogram, record.change)
 
 
 class NamedTemplates(Mapping[str, NamedTemplate]):

@@ -161,7 +161,8 @@ class SilenceTable:
                             self._offer_end(each)
 
     def _offer_end(self, silence: SilenceAnswer) -> None:
-        end = Change("DELETE", "alerting", path_of("v1", "silences", silence.id))
+        seen = {"If-Match": f'"{silence.version}"'}
+        end = Change("DELETE", "alerting", path_of("v1", "silences", silence.id), headers=seen)
 
         async def done(_answer: Any) -> None:
             await self.load()

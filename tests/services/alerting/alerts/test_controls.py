@@ -21,7 +21,9 @@ OF_BAY = Alert(
 
 
 def silence(**matchers: str) -> Silence:
-    return Silence(1, "s-1", matchers, 100 * S, 200 * S, "ann", "works", 0)
+    return Silence(
+        v=1, id="s-1", matchers=matchers, from_us=100 * S, until_us=200 * S, by="ann", why="works", created_at_us=0
+    )
 
 
 @pytest.mark.parametrize(

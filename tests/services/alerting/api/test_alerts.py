@@ -6,10 +6,20 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from services.alerting.records.receiver import Receiver
+from services.alerting.settings import AlertingSettings
 from services.common.instants import in_rfc_3339, system_clock_us
 from tests.integration.webhook_sink import SECRET, running_sink
-from tests.services.alerting.clients import Api
-from tests.services.alerting.sample_records import RECEIVED_AT_MS, TOPICS, control_record, episode_record, query, ruled
+from tests.services.alerting.clients import Api, running_api
+from tests.services.alerting.sample_records import (
+    RECEIVED_AT_MS,
+    TOPICS,
+    Database,
+    control_record,
+    episode_record,
+    query,
+    ruled,
+    silence,
+)
 
 SEEN = {"If-Match": "*"}
 CONTRACTS = Path("docs/contracts")
@@ -85,11 +95,49 @@ def test_a_silence_begins_is_listed_and_ends(api: Api) -> None:
     [alert] = api.items("/v1/alerts")
     assert alert["withheld"] == "silence"
     id_ = answer.json()["id"]
-    assert api.client.delete(f"/v1/silences/{id_}").status_code == 204
-    [silence] = api.items("/v1/silences")
-    assert (silence["active"], silence["id"]) == (False, id_)
-    assert api.client.delete(f"/v1/silences/{id_}").status_code == 204
+    assert api.client.delete(f"/v1/silences/{id_}", headers=SEEN).status_code == 204
+    [shown] = api.items("/v1/silences")
+    assert (shown["active"], shown["id"], shown["version"]) == (False, id_, 2)
+    assert api.client.delete(f"/v1/silences/{id_}", headers=SEEN).status_code == 204
     assert api.items("/v1/silences") == []
+    told = [each["action"] for each in api.records.changes]
+    assert told == ["silence.begun", "silence.ended", "silence.forgotten"]
+
+
+def test_a_silence_is_changed_by_who_has_seen_it(api: Api) -> None:
+    said = {"matchers": {"area": "b*"}, "until": in_days(1), "by": "ann", "why": "drill"}
+    begun = api.client.put("/v1/silences/drill", json=said)
+    assert (begun.status_code, begun.headers["ETag"], begun.json()["active"]) == (201, '"1"', True)
+    longer = {"until": begun.json()["until_us"] + 3_600_000_000}
+    assert api.client.patch("/v1/silences/drill", json=longer).status_code == 428
+    changed = api.client.patch("/v1/silences/drill", json=longer, headers={"If-Match": '"1"'})
+    assert (changed.status_code, changed.headers["ETag"]) == (200, '"2"')
+    for name in ("from_us", "matchers", "created_at_us"):
+        assert changed.json()[name] == begun.json()[name]
+    assert changed.json()["until_us"] == longer["until"]
+    assert api.client.delete("/v1/silences/drill", headers={"If-Match": '"1"'}).status_code == 412
+    assert api.client.get("/v1/silences/drill").headers["ETag"] == '"2"'
+    same = {**said, "until": longer["until"]}
+    again = api.client.put("/v1/silences/drill", json=same, headers={"If-Match": '"2"'})
+    assert (again.status_code, again.headers["ETag"]) == (200, '"2"')  # it is so already
+    assert [each["action"] for each in api.records.changes] == ["silence.begun", "silence.changed"]
+    for wrong in ({"until": in_days(-1)}, {"sensr": "a"}, {"matchers": {"sensr": "a"}}):
+        assert api.client.patch("/v1/silences/drill", json=wrong, headers={"If-Match": "*"}).status_code == 422
+
+
+def test_a_silence_of_an_older_record_is_ended_by_who_has_seen_version_0(api: Api) -> None:
+    api.store(silence("s-1", area="bay"))
+    assert api.client.get("/v1/silences/s-1").headers["ETag"] == '"0"'
+    assert api.client.delete("/v1/silences/s-1", headers={"If-Match": '"0"'}).status_code == 204
+    assert [(each["active"], each["version"]) for each in api.items("/v1/silences")] == [(False, 1)]
+
+
+def test_there_are_at_most_so_many_silences(database: Database) -> None:
+    with running_api(database, AlertingSettings(silences_max=1)) as api:
+        said = {"matchers": {"area": "b*"}, "until": in_days(1), "by": "ann", "why": "drill"}
+        answers = [api.client.put(f"/v1/silences/{name}", json=said) for name in ("first", "second")]
+        answers.append(api.client.patch("/v1/silences/first", json={"why": "wind"}, headers=SEEN))
+    assert [each.status_code for each in answers] == [201, 409, 200]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ CHANGES = [
     ("POST", "/v1/queries/steady/resume", None),
     ("DELETE", "/v1/queries/steady", None),
     ("POST", "/v1/silences", SILENCE),
+    ("PUT", "/v1/silences/new", SILENCE),
+    ("PATCH", "/v1/silences/s-1", {"why": "wind"}),
     ("DELETE", "/v1/silences/s-1", None),
     ("PUT", "/v1/receivers/ops", RECEIVER),
     ("PATCH", "/v1/receivers/ops", {"system": False}),
