@@ -158,7 +158,7 @@ def _follows(
 
     def connect() -> KafkaSession:
         followed, watched = map(names.full, TOPICS.names()), names.full(DETECTIONS)
-        return KafkaSession(settings.kafka, settings.group, followed, watched, settings.batch_records)
+        return KafkaSession(settings.kafka, names, settings.group, followed, watched, settings.batch_records)
 
     return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage)
 

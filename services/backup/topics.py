@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer, TopicPartition
 
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
 from services.common.kafka.clients import close_producer, create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.faults import MissingTopicError
+from services.common.kafka.topic_reader import TopicReader
 from services.common.topic_names import TopicNames
 from services.common.topics import Topic, TopicConflictError, create_topics
 
@@ -33,7 +35,7 @@ SCHEMA = pa.schema(
     ]
 )
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 8 * 2**20
-_POLL_MS, _SILENCE_S, _ANSWER_MS = 500, 30.0, 10_000
+_SILENCE_S, _ANSWER_S = 30.0, 10.0
 _LARGEST_RECORD = 16 * 2**20
 
 
@@ -70,15 +72,12 @@ def save_topics(
     kafka: KafkaConnection, topics: Mapping[str, Topic], names: TopicNames, folder: Path
 ) -> dict[str, list[SavedPartition]]:
     """Write the records of ``topics`` below ``folder`` and return what was written; raises KafkaError."""
-    consumer = create_consumer(kafka, max_poll_records=_ROWS_AT_ONCE)
-    try:
+    with TopicReader(create_consumer(kafka, max_poll_records=_ROWS_AT_ONCE), _ANSWER_S, names) as reader:
         return {
             name: partitions
             for group in in_order(topics, names)
-            for name, partitions in _save_group(consumer, group, topics, names, folder).items()
+            for name, partitions in _save_group(reader, group, topics, folder).items()
         }
-    finally:
-        consumer.close(timeout_ms=1_000)
 
 
 def file_of(folder: Path, topic: str, partition: int) -> Path:
@@ -87,20 +86,20 @@ def file_of(folder: Path, topic: str, partition: int) -> Path:
 
 
 def _save_group(
-    consumer: KafkaConsumer, group: list[str], topics: Mapping[str, Topic], names: TopicNames, folder: Path
+    reader: TopicReader, group: list[str], topics: Mapping[str, Topic], folder: Path
 ) -> dict[str, list[SavedPartition]]:
-    numbers = {name: sorted(consumer.partitions_for_topic(name) or ()) for name in group}
-    if missing := [name for name, found in numbers.items() if not found]:
-        raise BackupError(f"there is no topic {missing[0]}: python -m services.common.topics{names.option} creates it")
-    partitions = {name: [TopicPartition(name, each) for each in numbers[name]] for name in group}
-    ends = consumer.end_offsets([each for name in group for each in partitions[name]], timeout_ms=_ANSWER_MS)
+    try:
+        ends = reader.ends(reader.partitions_of(*group))
+    except MissingTopicError as error:
+        raise BackupError(str(error)) from error
     saved: dict[str, list[SavedPartition]] = {}
     for name in group:
         (folder / name).mkdir(parents=True)
         compacted = is_compacted(topics[name])
         saved[name] = [
-            _save_partition(consumer, each, ends[each], file_of(folder, *each), to_present_end=compacted)
-            for each in partitions[name]
+            _save_partition(reader, each, end, file_of(folder, *each), to_present_end=compacted)
+            for each, end in ends.items()
+            if each.topic == name
         ]
     return saved
 
@@ -111,31 +110,34 @@ def is_compacted(topic: Topic) -> bool:
 
 
 def _save_partition(
-    consumer: KafkaConsumer, partition: TopicPartition, end: int, path: Path, *, to_present_end: bool
+    reader: TopicReader, partition: TopicPartition, end: int, path: Path, *, to_present_end: bool
 ) -> SavedPartition:
     """Write the records before ``end``, or before the end that there is once they were read.
 
     The latter is for compacted topics: an older record of a key may be gone only because a newer one has come.
     """
-    consumer.assign([partition])
-    consumer.seek_to_beginning(partition)
+    reader.read_from({partition: None})
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         file = _RecordFile(writer)
-        heard_s = time.monotonic()
-        while (position := consumer.position(partition, timeout_ms=_ANSWER_MS)) < end:
-            polled = consumer.poll(_POLL_MS).get(partition, [])
-            for record in polled:
-                if record.offset < end:
-                    file.add(_saved(record))
-            heard_s = time.monotonic() if polled else heard_s
-            if time.monotonic() - heard_s > _SILENCE_S:
-                raise BackupError(
-                    f"{partition.topic} cannot be read beyond offset {position} of partition {partition[1]}"
-                )
-            if to_present_end and consumer.position(partition, timeout_ms=_ANSWER_MS) >= end:
-                end = consumer.end_offsets([partition], timeout_ms=_ANSWER_MS)[partition]
+        while True:
+            _add_up_to(reader, partition, end, file)
+            if not to_present_end or (now := reader.ends([partition])[partition]) <= end:
+                break
+            end = now
         file.flush()
     return SavedPartition(end if file.first is None else file.first, end, file.records)
+
+
+def _add_up_to(reader: TopicReader, partition: TopicPartition, end: int, file: "_RecordFile") -> None:
+    heard_s = time.monotonic()
+    for records in reader.up_to({partition: end}):
+        for record in records:
+            if record.offset < end:
+                file.add(_saved(record))
+        heard_s = time.monotonic() if records else heard_s
+        if time.monotonic() - heard_s > _SILENCE_S:
+            at = f"offset {reader.position(partition)} of partition {partition.partition}"
+            raise BackupError(f"{partition.topic} cannot be read beyond {at}")
 
 
 def _saved(record: Any) -> SavedRecord:
@@ -181,14 +183,10 @@ def records_in(path: Path) -> Iterator[SavedRecord]:
 
 def refuse_unless_empty(kafka: KafkaConnection, names: Iterable[str]) -> None:
     """Raise a `BackupError` if a topic ever had a record."""
-    consumer = create_consumer(kafka)
-    try:
-        for name in names:
-            partitions = [TopicPartition(name, each) for each in consumer.partitions_for_topic(name) or ()]
-            if any(consumer.end_offsets(partitions, timeout_ms=_ANSWER_MS).values() if partitions else ()):
+    with TopicReader(create_consumer(kafka), _ANSWER_S) as reader:
+        for name in filter(reader.has, names):
+            if any(reader.ends(reader.partitions_of(name)).values()):
                 raise BackupError(f"{name} has records: restore into a Kafka without any, while nothing else runs")
-    finally:
-        consumer.close(timeout_ms=1_000)
 
 
 def restore_topics(

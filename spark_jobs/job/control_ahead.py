@@ -8,12 +8,13 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.query_record import QueryRecord, decode_query
+from services.common.kafka.topic_reader import StoppedError
 from spark_jobs.job.status_follower import KafkaReader
 from spark_jobs.settings import FusionSettings
 
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_S = 1.0  # most batches are over by then, and cost nothing
 READ_S = 2.0
+POLL_S = 0.1
 
 
 class ControlAhead:
@@ -29,13 +31,12 @@ class ControlAhead:
     def __init__(
         self,
         settings: FusionSettings,
-        connect: Callable[[FusionSettings], Any] = KafkaReader,
+        connect: Callable[[FusionSettings], KafkaReader] = KafkaReader,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._connect, self._clock_s = settings, connect, clock_s
         self._topic = settings.topic("queries")
-        self._reader: Any = None
-        self._next: dict[int, int] = {}  # offset to read next, by partition
+        self._reader: KafkaReader | None = None
         self._newest: dict[str, QueryRecord] = {}
         self._looks_at_s = -float("inf")  # before the first batch at once
 
@@ -62,19 +63,19 @@ class ControlAhead:
             self._reader.follow(self._topic)
         deadline_s = self._clock_s() + READ_S
         ends = self._reader.end_offsets([self._topic])
-        while any(self._next.get(at, 0) < end for (_, at), end in ends.items()) and self._clock_s() < deadline_s:
-            self._take(self._reader.poll(0.1))
+        with suppress(StoppedError):
+            for records in self._reader.up_to(ends, lambda: self._clock_s() >= deadline_s, POLL_S):
+                self._take(records)
 
     def _leave(self) -> None:
         """Close the connection; the next look makes another."""
         if self._reader is not None:
             with suppress(KafkaError):
-                self._reader.__exit__()
+                self._reader.__exit__(None, None, None)
         self._reader = None
 
-    def _take(self, records: Iterable[Any]) -> None:
+    def _take(self, records: Iterable[ConsumerRecord]) -> None:
         for record in records:
-            self._next[record.partition] = record.offset + 1
             try:
                 change = decode_query(record.value or b"")
             except UNREADABLE:

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
 from services.common.kafka.clients import described_topics
 from services.common.kafka.faults import refusal_of
@@ -28,7 +29,7 @@ from spark_jobs.job.dataflow import OUTPUT_TOPICS, SOURCE_TOPICS, stateful_query
 from spark_jobs.job.host_clock import HostClock
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.processor import CoreFactory
-from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
+from spark_jobs.job.restarts import Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
 from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status, write_at_once
 from spark_jobs.recovery.checkpoint import (

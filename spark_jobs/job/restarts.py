@@ -4,9 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from services.common.backoff import Backoff
 from spark_jobs.recovery.halt import Halt, halt_of
 
 logger = logging.getLogger(__name__)
@@ -128,14 +128,6 @@ class RunningQuery(Protocol):
 Q = TypeVar("Q", bound=RunningQuery)
 
 
-@dataclass(frozen=True)
-class Backoff:
-    """Delays between restarts: ``first_s``, then twice the one before, at most ``longest_s``."""
-
-    first_s: float
-    longest_s: float
-
-
 def keep_running(
     start: Callable[[], Q],
     liveliness: Liveliness,
@@ -153,7 +145,6 @@ def keep_running(
     away, or until ``is_released`` says that a person has done something about it. ``is_ended`` is asked now and
     then; it says whether it has ended the query for another to begin.
     """
-    delay_s = backoff.first_s
     while not stopping.is_set():
         outcome = _run_once(start, liveliness, stopping, fatal, is_ended)
         if outcome is None:
@@ -165,15 +156,15 @@ def keep_running(
                 logger.error("%s%s%s", HALTED, halt, f" ({halt.detail})" if halt.detail else "")
             liveliness.halted(halt)
             _wait(stopping, backoff.longest_s, is_released)
-            delay_s = backoff.first_s
+            backoff.start_over()
             continue
         reason = _first_line(outcome)
         if liveliness.shown_since_start:
-            delay_s = backoff.first_s
+            backoff.start_over()
+        delay_s = backoff.next_s()
         liveliness.away(QUERY_ENDED)
         logger.warning("the query ended (%s); it is started again in %g s", reason, delay_s)
         stopping.wait(delay_s)
-        delay_s = min(2 * delay_s, backoff.longest_s)
         on_restart()
     return None
 

@@ -4,18 +4,18 @@ Of several processes on one database one does so. In the others this thread stan
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafka import TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.alerts.system_conditions import MINUTE_S
 from services.alerting.kafka.expired_records import ExpiredRecords
-from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
+from services.alerting.kafka.kafka_session import KafkaSession, Position, read_positions
 from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed, rebuild_queries
 from services.alerting.kafka.standby import Standby
 from services.alerting.kafka.storing import Storage
@@ -23,13 +23,12 @@ from services.alerting.metrics import Metrics
 from services.alerting.records.records import TOPICS
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease, LeaseLostError
-from services.common.kafka.faults import refusal_of
+from services.common.kafka.faults import MissingTopicError, refusal_of
+from services.common.kafka.follower_thread import FollowerThread
 from services.common.record_publisher import KafkaAwayError
 
 POLL_S = 0.25
-PROBE_EVERY_S = 1.0
 SWEEP_EVERY_S = 0.5
-BACKOFF_S = (0.2, 5.0)
 UNKNOWN_PAUSE_S = 0.05
 
 logger = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, SQLAlchemyError):
         is_locked = "locked" in str(getattr(error, "orig", ""))
         return f"the database {'is locked by another process' if is_locked else 'cannot be used'}"
-    if isinstance(error, TopicMissingError):
+    if isinstance(error, MissingTopicError):
         return f"Kafka cannot be used: {error}"
     if (refusal := refusal_of(error)) is not None:
         return f"Kafka cannot be used: {refusal}"
@@ -69,8 +68,10 @@ class Pace:
         return max(0.0, self._next_at_s - now_s)
 
 
-class Follower(threading.Thread):
+class Follower(FollowerThread[KafkaSession]):
     """The database's one writer while this process holds the lease: everything that is written passes through it."""
+
+    expected = (*FollowerThread.expected, SQLAlchemyError, KafkaAwayError)
 
     def __init__(
         self,
@@ -83,8 +84,8 @@ class Follower(threading.Thread):
         seed: Seed,
         storage: Storage,
     ) -> None:
-        super().__init__(name="kafka-follower", daemon=True)
-        self._connect = connect
+        super().__init__("kafka-follower")
+        self._session = connect
         self._lease, self._engine = lease, lease.writer
         self._metrics, self._names = metrics, storage.names
         for name in TOPICS.without_holes():
@@ -99,77 +100,50 @@ class Follower(threading.Thread):
         self._term: str | None = None
         self._pace = Pace()
         self._sweep_at_s = 0.0
-        self._stopping = threading.Event()
+        self._unshown: dict[tuple[str, int], Position] = {}
 
-    def stop(self, timeout_s: float = 10.0) -> None:
-        """Finish the batch in hand and end."""
-        self._stopping.set()
-        if self.is_alive():
-            self.join(timeout_s)
-
-    def run(self) -> None:
-        """Follow or stand by until stopped; whatever fails, begin again from the database's positions after a pause."""
-        pause_s = BACKOFF_S[0]
-        while not self._stopping.is_set():
-            started_s = time.monotonic()
-            try:
-                self._follow_or_stand_by()
-            except LeaseLostError as lost:
-                logger.warning("nothing more is written: %s", lost)
-                self._stopping.wait(pause_s)
-            except Exception as error:  # whatever it is, alerting stays up and tries again
-                self._note_failure(error)
-                pause_s = BACKOFF_S[0] if time.monotonic() - started_s > 30 else min(2 * pause_s, BACKOFF_S[1])
-                self._stopping.wait(pause_s)
-
-    def _follow_or_stand_by(self) -> None:
-        """Do what the lease says, until it says something else."""
+    def _connect(self) -> KafkaSession | None:
+        """Do what the lease says: connect, or stand by until it says something else."""
         term = self._lease.enter()
         if term is None:
             self._stand_by()
-            return
+            return None
         if self._term not in (None, term):
             self._storage.begin_anew()
         self._term = term
         self._handing_over.catch_up()
-        with self._connect() as session:
-            self._follow(session, term)
+        return self._session()
 
     def _stand_by(self) -> None:
         self._metrics.forget_what_is_stored()
         self._listeners.term_ended()
         if self._lease.is_elsewhere:
-            self._standby.watch(self._stopping, lambda: not self._lease.is_elsewhere)
+            self._standby.watch(self.stopping, lambda: not self._lease.is_elsewhere)
         else:
             self._progress.failed("the database has not said yet whether this process follows Kafka")
-            self._stopping.wait(UNKNOWN_PAUSE_S)
+            self.stopping.wait(UNKNOWN_PAUSE_S)
 
-    def _follow(self, session: KafkaSession, term: str) -> None:
+    def _begin(self, session: KafkaSession) -> None:
         kept = self._starts(session)
-        what = session, self._names, self._engine, self._metrics, self._stopping
+        what = session, self._names, self._engine, self._metrics, self.stopping
         had_records = rebuild_queries(*what)
-        if (not had_records or self._seed.is_unfinished) and not self._stopping.is_set():
+        if not had_records or self._seed.is_unfinished:
             self._seed.publish()
             rebuild_queries(*what)
         queries = TopicPartition(self._names.full(TOPICS.queries), 0)
         next_offset = session.position(queries)
         starts = {**kept, queries: next_offset}
         session.read_from(starts | self._remember(session, starts))
-        expired = ExpiredRecords(starts, self._names)
+        self._expired = ExpiredRecords(starts, self._names)
+        self._unshown.clear()
         self._listeners.reached(TOPICS.queries, next_offset)
-        self._listeners.memory_read(term)
+        assert self._term is not None  # noqa: S101 - `_connect` has entered one
+        self._listeners.memory_read(self._term)
         self._progress.caught_up()
         self._note_contact()
-        probe_at_s = 0.0
-        unshown: dict[tuple[str, int], Position] = {}
-        while not self._stopping.is_set() and self._lease.term == term:
-            reached = self._store_next(session, expired)
-            unshown.update({(position.topic, position.partition): position for position in reached})
-            if time.monotonic() >= probe_at_s:
-                session.commit(unshown.values())
-                unshown.clear()
-                self._observe_lag(session, expired)
-                probe_at_s = time.monotonic() + PROBE_EVERY_S
+
+    def _is_over(self) -> bool:
+        return self._lease.term != self._term
 
     def _remember(
         self, session: KafkaSession, starts: Mapping[TopicPartition, int | None]
@@ -181,9 +155,7 @@ class Follower(threading.Thread):
         of_memory = set(map(self._names.full, TOPICS.of_memory()))
         memory = {partition: offset for partition, offset in starts.items() if partition.topic in of_memory}
         session.read_from(memory)
-        ends = session.ends(memory)
-        while any(session.position(each) < end for each, end in ends.items()) and not self._stopping.is_set():
-            records = session.poll(POLL_S)
+        for records in session.up_to(session.ends(memory), self.stopping.is_set):
             self._storage.store(records, session.reached(records))
         self._storage.read_again()
         return {partition: session.position(partition) for partition in memory}
@@ -199,20 +171,22 @@ class Follower(threading.Thread):
         recent = session.written_since(letters, time.time() - MINUTE_S)  # which tell whether there is a flood
         return starts | {p: min(start, recent.get(p, start)) for p, start in letters.items()}
 
-    def _store_next(self, session: KafkaSession, expired: ExpiredRecords) -> list[Position]:
-        records = session.poll(0.0 if self._expiry.is_due() else POLL_S)
-        self._note_expired(expired.before(records))
+    def _wait_s(self) -> float:
+        return 0.0 if self._expiry.is_due() else POLL_S
+
+    def _take(self, session: KafkaSession, records: list[ConsumerRecord]) -> None:
+        self._note_expired(self._expired.before(records))
         reached = session.reached(records)
         if records:
             self._handing_over.hand_over(self._storage.store(records, reached))
             for position in reached:
                 if (name := self._names.short(position.topic)) in TOPICS.awaited():
                     self._listeners.reached(name, position.next_offset)
+        self._unshown.update({(position.topic, position.partition): position for position in reached})
         self._sweep_if_due()
         self._expiry.run_if_due()
         if records:
-            self._stopping.wait(self._pace.rest_s())
-        return reached
+            self.stopping.wait(self._pace.rest_s())
 
     def _note_expired(self, expired: Mapping[str, int]) -> None:
         for topic, records in expired.items():
@@ -225,11 +199,14 @@ class Follower(threading.Thread):
         self._sweep_at_s = time.monotonic() + SWEEP_EVERY_S
         self._handing_over.hand_over(self._storage.sweep())
 
-    def _observe_lag(self, session: KafkaSession, expired: ExpiredRecords) -> None:
+    def _look(self, session: KafkaSession) -> None:
+        """Show Kafka how far it was read, and measure how much is left."""
+        session.commit(self._unshown.values())
+        self._unshown.clear()
         lag = dict.fromkeys(map(self._names.full, TOPICS.names()), 0)
         ends = session.ends(session.partitions)
         positions = {partition: session.position(partition) for partition in ends}
-        self._note_expired(expired.up_to(positions))
+        self._note_expired(self._expired.up_to(positions))
         for partition, end in ends.items():
             lag[partition.topic] += max(0, end - positions[partition])
         for topic, records in lag.items():
@@ -242,13 +219,13 @@ class Follower(threading.Thread):
         self._progress.heard()
         self._metrics.kafka_up.set(1)
 
-    def _note_failure(self, error: Exception) -> None:
-        fault = str(error) or type(error).__name__
+    def _lose(self, error: Exception) -> None:
+        if isinstance(error, LeaseLostError):
+            logger.warning("nothing more is written: %s", error)
+            return
+        super()._lose(error)
         self._progress.failed(sentence_of(error))
         if not isinstance(error, SQLAlchemyError):
             self._metrics.kafka_up.set(0)
         self._metrics.lag.clear()  # nobody knows the ends, and the last lag would look like a healthy one
         self._metrics.failures.inc()
-        expected = isinstance(error, KafkaError | OSError | SQLAlchemyError | TopicMissingError | KafkaAwayError)
-        extra = {"fault": f"{type(error).__name__}: {fault}"}
-        logger.warning("following Kafka failed, beginning again", extra=extra, exc_info=None if expected else error)

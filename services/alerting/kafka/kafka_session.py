@@ -1,12 +1,11 @@
 """One connection to Kafka: which partitions there are, from where to read, how far it has come, what to commit."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError, LeaderNotAvailableError
+from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 from sqlalchemy import Connection, select
 
@@ -14,12 +13,11 @@ from services.alerting.store.dialect import upsert
 from services.alerting.store.tables import positions
 from services.common.kafka.clients import create_consumer, described_topics
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.faults import MissingTopicError
+from services.common.kafka.topic_reader import TopicReader
+from services.common.topic_names import TopicNames
 
-PROBE_TIMEOUT_MS = 5_000
-
-
-class TopicMissingError(Exception):
-    """A topic that alerting follows does not exist (yet)."""
+ANSWER_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def read_positions(connection: Connection) -> list[Position]:
     return [Position(*row) for row in connection.execute(select(positions))]
 
 
-class KafkaSession:
+class KafkaSession(TopicReader):
     """A consumer with every partition of some topics assigned by hand.
 
     Positions live in the database, in the transaction that stored the rows; what is committed to Kafka only shows
@@ -53,64 +51,37 @@ class KafkaSession:
     """
 
     def __init__(
-        self, kafka: KafkaConnection, group: str, topics: Iterable[str], watched: str, max_records: int
+        self, kafka: KafkaConnection, names: TopicNames, group: str, topics: Iterable[str], watched: str, most: int
     ) -> None:
-        described, self.topic_ids = _describe(kafka, (*topics, watched))
+        described, self.topic_ids = _describe(kafka, names, (*topics, watched))
         self.partitions = [each for each in described if each.topic != watched]
         self.watched = [each for each in described if each.topic == watched]  # whose ends are asked for, no more
-        self._consumer = create_consumer(kafka, group_id=group, max_poll_records=max_records)
+        super().__init__(create_consumer(kafka, group_id=group, max_poll_records=most), ANSWER_TIMEOUT_S, names)
         self._consumer.assign(described)  # what it keeps metadata of: every topic, whatever is read from it
         self._consumer.topics()  # and wait for it: until then it knows no leader
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._consumer.close(autocommit=False, timeout_ms=1_000)
-
-    def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions from these offsets on; None is the beginning."""
-        self._consumer.assign(list(starts))
-        for partition, offset in starts.items():
-            if offset is None:
-                self._consumer.seek_to_beginning(partition)
-            else:
-                self._consumer.seek(partition, offset)
 
     def was_read_before(self) -> bool:
         """Whether Kafka remembers that it was read, whatever the database says; False where it does not tell."""
         try:
-            return any(self._consumer.committed(each, timeout_ms=PROBE_TIMEOUT_MS) for each in self.partitions)
+            return any(self._consumer.committed(each, timeout_ms=self._timeout_ms) for each in self.partitions)
         except KafkaError:
             return False
-
-    def poll(self, timeout_s: float) -> list[Any]:
-        """Return the next records; waits up to `timeout_s` when there are none, and no longer than for the first."""
-        polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
-        return [record for records in polled.values() for record in records]
 
     def reached(self, records: Iterable[Any]) -> list[Position]:
         """Return the positions after `records`, which are in order within each partition."""
         last = {(record.topic, record.partition): record.offset for record in records}
         return [Position(topic, n, self.topic_ids[topic], offset + 1) for (topic, n), offset in last.items()]
 
-    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset after the last record of each; a `KafkaError` where Kafka does not answer."""
-        try:
-            ends: dict[TopicPartition, int] = self._consumer.end_offsets(list(partitions), timeout_ms=PROBE_TIMEOUT_MS)
-        except KeyError as error:  # the client says so when it knows the leaders of some partitions only
-            raise LeaderNotAvailableError(f"{error.args[0]} has no leader") from error
-        return ends
+    def at(self, partitions: Iterable[TopicPartition]) -> list[Position]:
+        """Return the positions that `partitions` are at."""
+        return [
+            Position(each.topic, each.partition, self.topic_ids[each.topic], self.position(each)) for each in partitions
+        ]
 
     def written_since(self, partitions: Iterable[TopicPartition], at_s: float) -> dict[TopicPartition, int]:
         """Return the offset of the first record that was written then or later, of each partition that has one."""
-        found = self._consumer.offsets_for_times({each: int(at_s * 1000) for each in partitions}, PROBE_TIMEOUT_MS)
+        found = self._consumer.offsets_for_times({each: int(at_s * 1000) for each in partitions}, self._timeout_ms)
         return {partition: each.offset for partition, each in found.items() if each is not None}
-
-    def position(self, partition: TopicPartition) -> int:
-        """Return the offset to be read next."""
-        offset: int = self._consumer.position(partition, timeout_ms=PROBE_TIMEOUT_MS)
-        return offset
 
     def commit(self, positions: Iterable[Position]) -> None:
         """Show `positions` to Kafka's tools; does not wait, and a failure does not matter."""
@@ -119,11 +90,13 @@ class KafkaSession:
             self._consumer.commit_async(offsets, callback=lambda _offsets, _response: None)
 
 
-def _describe(kafka: KafkaConnection, topics: tuple[str, ...]) -> tuple[list[TopicPartition], dict[str, str]]:
+def _describe(
+    kafka: KafkaConnection, names: TopicNames, topics: tuple[str, ...]
+) -> tuple[list[TopicPartition], dict[str, str]]:
     described = described_topics(kafka, topics)
     missing = [name for name in topics if not described.get(name, {}).get("partitions")]
     if missing:
-        raise TopicMissingError(f"these topics do not exist: {', '.join(missing)}")
+        raise MissingTopicError(missing, names)
     partitions = [
         TopicPartition(name, partition["partition_index"])
         for name in topics

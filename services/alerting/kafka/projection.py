@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from coincide.queries import AnyQuery
 from coincide.wire.query_record import QueryRecord, put_record
 from coincide.wire.stream_records import is_stream_key
-from services.alerting.kafka.kafka_session import KafkaSession, Position, store_positions
+from services.alerting.kafka.kafka_session import KafkaSession, store_positions
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.records.records import TOPICS
@@ -22,8 +22,6 @@ from services.common.access.caller import NOBODY
 from services.common.instants import system_clock_us
 from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import TopicNames
-
-POLL_S = 0.25
 
 
 def rebuild_queries(
@@ -35,20 +33,15 @@ def rebuild_queries(
     from another cluster nor one deleted by hand can then disagree with it.
     """
     partition = TopicPartition(names.full(TOPICS.queries), 0)
-    end = session.ends([partition])[partition]
-    session.read_from({partition: None})
     changes: list[QueryRecord] = []
     had_records = False
-    while session.position(partition) < end and not stopping.is_set():
-        records = session.poll(POLL_S)
+    for records in session.whole(partition.topic, stopping.is_set):
         had_records = had_records or any(not is_stream_key(record.key) for record in records)
         changes += sort_records(records, metrics, names).changes
-    if not stopping.is_set():
-        topic, next_offset = partition.topic, session.position(partition)
-        reached = Position(topic, partition.partition, session.topic_ids[topic], next_offset)
-        with engine.begin() as connection:
-            replace_queries(connection, changes)
-            store_positions(connection, [reached])
+    reached = session.at([partition])
+    with engine.begin() as connection:
+        replace_queries(connection, changes)
+        store_positions(connection, reached)
     return had_records
 
 

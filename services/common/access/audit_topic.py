@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
 from services.common.access.audit import AUDIT, AuditedChange
-from services.common.compacted_topic import ANSWER_TIMEOUT_MS, end_offset, poll
+from services.common.compacted_topic import Connect
+from services.common.kafka.topic_reader import StoppedError, TopicReader
 from services.common.nesting import MOST_LEVELS, is_too_deep
 from services.common.topic_names import TopicNames
 
 STRIDE = 1_000
 MOST_LOOKED_AT = 20_000
-MOST_EMPTY_POLLS = 20
+LONGEST_READ_S = 10.0
 
 log = logging.getLogger(__name__)
 _decode = msgspec.json.Decoder(AuditedChange).decode
@@ -24,24 +27,23 @@ Wanted = Callable[[AuditedChange], bool]
 
 
 def read_newest(
-    connect: Callable[[], KafkaConsumer], names: TopicNames, before: int | None, limit: int, wanted: Wanted
+    connect: Connect, names: TopicNames, before: int | None, limit: int, wanted: Wanted
 ) -> tuple[list[AuditedChange], int | None]:
     """Return at most `limit` changes that are `wanted`, of offsets below `before` (None: from the newest on).
 
     Also returns the `before` of the next page; None where there are no older ones. A page may hold fewer than `limit`,
     even none, where the wanted are rare: it looks at `MOST_LOOKED_AT` records. Raises `KafkaError`.
     """
-    consumer, partition = connect(), TopicPartition(names.full(AUDIT), 0)
-    try:
-        consumer.assign([partition])
-        begin: int = consumer.beginning_offsets([partition], timeout_ms=ANSWER_TIMEOUT_MS)[partition]
-        end = end_offset(consumer, partition)
+    partition = TopicPartition(names.full(AUDIT), 0)
+    with TopicReader(connect()) as reader:
+        reader.read_from({partition: None})
+        begin, end = reader.firsts([partition])[partition], reader.ends([partition])[partition]
         at = end if before is None else min(before, end)
         least = max(begin, at - MOST_LOOKED_AT)
         found: list[AuditedChange] = []
         while at > least:
             start = max(least, at - STRIDE)
-            for offset, change in reversed(_between(consumer, partition, start, at)):
+            for offset, change in reversed(_between(reader, partition, start, at)):
                 at = offset
                 if change is not None and wanted(change):
                     found.append(change)
@@ -49,22 +51,17 @@ def read_newest(
                         return found, at if at > begin else None
             at = start
         return found, at if at > begin else None
-    finally:
-        consumer.close(autocommit=False, timeout_ms=1_000)
 
 
 def _between(
-    consumer: KafkaConsumer, partition: TopicPartition, start: int, end: int
+    reader: TopicReader, partition: TopicPartition, start: int, end: int
 ) -> list[tuple[int, AuditedChange | None]]:
-    consumer.seek(partition, start)
+    reader.read_from({partition: start})
     read: list[tuple[int, AuditedChange | None]] = []
-    empty = 0
-    while consumer.position(partition, timeout_ms=ANSWER_TIMEOUT_MS) < end and empty < MOST_EMPTY_POLLS:
-        records = poll(consumer, partition)
-        empty = 0 if records else empty + 1
-        if not records:
-            end_offset(consumer, partition)  # raises when Kafka has gone, of which poll() says nothing
-        read += [(record.offset, _change_in(record.offset, record.value)) for record in records if record.offset < end]
+    deadline_s = time.monotonic() + LONGEST_READ_S
+    with suppress(StoppedError):
+        for records in reader.up_to({partition: end}, lambda: time.monotonic() > deadline_s):
+            read += [(each.offset, _change_in(each.offset, each.value)) for each in records if each.offset < end]
     return read
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 
-from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
-from services.common.compacted_topic import records_so_far
+from services.common.compacted_topic import read_whole
 from services.common.kafka.clients import create_consumer
 from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
@@ -19,11 +19,7 @@ log = logging.getLogger(__name__)
 
 def present_keys(kafka: KafkaConnection, names: TopicNames) -> dict[str, AccessKey]:
     """Return every valid key by its id; raises `KafkaError`."""
-    consumer = create_consumer(kafka)
-    try:
-        return _valid(records_so_far(consumer, TopicPartition(names.full(KEYS), 0)))
-    finally:
-        consumer.close(autocommit=False, timeout_ms=1_000)
+    return _valid(read_whole(partial(create_consumer, kafka), names.full(KEYS)))
 
 
 def _valid(records: Iterable[list[ConsumerRecord]]) -> dict[str, AccessKey]:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 
 from kafka.errors import (
     ClusterAuthorizationFailedError,
@@ -10,6 +11,8 @@ from kafka.errors import (
     KafkaError,
     TopicAuthorizationFailedError,
 )
+
+from services.common.topic_names import TopicNames
 
 
 class KafkaRefusedError(KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
@@ -24,6 +27,17 @@ class KafkaRefusedError(KafkaConnectionError):  # type: ignore[misc]  # kafka-py
 
     def __str__(self) -> str:
         return f"{self.sentence} ({self.server})" if self.server else self.sentence
+
+
+class MissingTopicError(KafkaError):  # type: ignore[misc]
+    """Kafka answers, and does not have a topic; the message is one sentence for the operator."""
+
+    def __init__(self, topics: Iterable[str], names: TopicNames) -> None:
+        creates = f"python -m services.common.topics{names.option} creates it"
+        super().__init__(f"there is no topic {', '.join(topics)}: {creates}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 _RIGHTS = {
@@ -46,7 +60,9 @@ def refusal_of(error: BaseException) -> str | None:
 
 def in_words(error: BaseException) -> str:
     """Return what an error of Kafka's client says to a person: a refusal as a sentence, others by what they are."""
-    return str(error) if isinstance(error, KafkaRefusedError) else refusal_of(error) or type(error).__name__
+    if isinstance(error, KafkaRefusedError | MissingTopicError):
+        return str(error)
+    return refusal_of(error) or type(error).__name__
 
 
 def failed(error: KafkaError, servers: str) -> int:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,18 +11,20 @@ from types import MappingProxyType
 from typing import Self, TypeVar
 
 from kafka import KafkaProducer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.future import Future
 
 from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
-from services.common.compacted_topic import end_offset, records_so_far
+from services.common.compacted_topic import read_whole
 from services.common.declared_streams import DeclaredStreams
 from services.common.instants import system_clock_us
 from services.common.kafka.clients import close_producer, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import failed
+from services.common.kafka.topic_reader import TopicReader
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
@@ -34,7 +36,7 @@ from services.ingest.registry.named_templates import (
 )
 from services.ingest.registry.sensors import Sensor, audited_change
 from services.ingest.registry.sensors_file import load_declared
-from services.ingest.registry.sensors_topic import SENSORS, changes_so_far
+from services.ingest.registry.sensors_topic import SENSORS, changes
 from services.ingest.registry.stream_changes import QUERIES
 from services.ingest.settings import IngestSettings
 
@@ -135,45 +137,34 @@ def _following(
 
 def was_ever_seeded(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> bool:
     """Whether there ever was a sensor, also one that was removed since; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(kafka)
-    try:
-        return end_offset(consumer, TopicPartition(TopicNames(prefix).full(SENSORS), 0)) > 0
-    finally:
-        consumer.close(timeout_ms=1000)
+    with TopicReader(create_consumer(kafka)) as reader:
+        return any(reader.ends([TopicPartition(TopicNames(prefix).full(SENSORS), 0)]).values())
 
 
 def present_sensors(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> dict[str, Sensor]:
     """Return the sensors on the topic; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(kafka)
-    try:
-        sensors: dict[str, Sensor | None] = {}
-        for some in changes_so_far(consumer, TopicNames(prefix)):
-            sensors |= some
-        return _there(sensors)
-    finally:
-        consumer.close(timeout_ms=1000)
+    sensors: dict[str, Sensor | None] = {}
+    for records in _whole(SENSORS, kafka, prefix):
+        sensors |= changes(records, lambda: None)
+    return _there(sensors)
 
 
 def present_templates(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> dict[str, NamedTemplate]:
     """Return the templates on their topic; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(kafka)
-    try:
-        templates = NamedTemplates()
-        templates.replace(records_so_far(consumer, TopicPartition(TopicNames(prefix).full(TEMPLATES), 0)))
-        return dict(templates)
-    finally:
-        consumer.close(timeout_ms=1000)
+    templates = NamedTemplates()
+    templates.replace(_whole(TEMPLATES, kafka, prefix))
+    return dict(templates)
 
 
 def present_streams(kafka: KafkaConnection, file: Streams, prefix: str = DEFAULT_PREFIX) -> Streams:
     """Return the streams of the file as REST has changed them since; raises KafkaError when Kafka is away."""
-    consumer = create_consumer(kafka)
-    try:
-        streams = DeclaredStreams(file, follows=True)
-        streams.replace(records_so_far(consumer, TopicPartition(TopicNames(prefix).full(QUERIES), 0)))
-        return streams
-    finally:
-        consumer.close(timeout_ms=1000)
+    streams = DeclaredStreams(file, follows=True)
+    streams.replace(_whole(QUERIES, kafka, prefix))
+    return streams
+
+
+def _whole(topic: str, kafka: KafkaConnection, prefix: str) -> Iterator[list[ConsumerRecord]]:
+    return read_whole(partial(create_consumer, kafka), TopicNames(prefix).full(topic))
 
 
 class _Batch:

@@ -4,14 +4,11 @@ A null value removes a sensor.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from services.common.compacted_topic import records_so_far
-from services.common.topic_names import TopicNames
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor, SensorError
 from services.ingest.registry.snapshot import Registry
@@ -19,12 +16,6 @@ from services.ingest.registry.snapshot import Registry
 SENSORS = "sensors"
 
 log = logging.getLogger(__name__)
-
-
-def changes_so_far(consumer: KafkaConsumer, names: TopicNames) -> Iterator[dict[str, Sensor | None]]:
-    """Yield what the topic says from its beginning to its present end, some at a time; it may raise `KafkaError`."""
-    for records in records_so_far(consumer, TopicPartition(names.full(SENSORS), 0)):
-        yield changes(records, lambda: None)
 
 
 def changes(records: Iterable[ConsumerRecord], on_unusable: Callable[[], None]) -> dict[str, Sensor | None]:

@@ -3,11 +3,10 @@
 import logging
 from collections.abc import Callable
 
-from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide.wire.template_proposal import PROPOSALS, ProposalError, TemplateProposal, proposal_in
-from services.common.compacted_topic import records_so_far
+from services.common.compacted_topic import Connect, read_whole
 from services.common.topic_names import TopicNames
 
 log = logging.getLogger(__name__)
@@ -15,17 +14,13 @@ log = logging.getLogger(__name__)
 ReadProposals = Callable[[], list[TemplateProposal]]
 
 
-def read_proposals(connect: Callable[[], KafkaConsumer], names: TopicNames) -> list[TemplateProposal]:
+def read_proposals(connect: Connect, names: TopicNames) -> list[TemplateProposal]:
     """Return the newest proposal of each sensor and stream, in the order of their keys; it may raise `KafkaError`."""
-    consumer = connect()
-    try:
-        newest: dict[bytes, TemplateProposal | None] = {}
-        for records in records_so_far(consumer, TopicPartition(names.full(PROPOSALS), 0)):
-            for record in records:
-                newest[record.key or b""] = _proposal(record)
-        return sorted(filter(None, newest.values()), key=lambda each: each.key)
-    finally:
-        consumer.close(timeout_ms=1000)
+    newest: dict[bytes, TemplateProposal | None] = {}
+    for records in read_whole(connect, names.full(PROPOSALS)):
+        for record in records:
+            newest[record.key or b""] = _proposal(record)
+    return sorted(filter(None, newest.values()), key=lambda each: each.key)
 
 
 def _proposal(record: ConsumerRecord) -> TemplateProposal | None:

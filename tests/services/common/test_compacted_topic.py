@@ -99,7 +99,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.common.compacted_topic.RETRY_S", 0.01)
+    monkeypatch.setattr("services.common.kafka.follower_thread.PAUSES_S", (0.01, 0.01))
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     consumers = [ListConsumer(topic, fails_at=2), ListConsumer(topic)]
     left, view = iter(consumers), NewestView()
@@ -130,7 +130,7 @@ def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.M
 def test_after_a_fault_it_goes_on_where_that_is_safe(
     topic_id: uuid.UUID | None, kept_s: float, left: int, times_whole: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.common.compacted_topic.RETRY_S", 0.01)
+    monkeypatch.setattr("services.common.kafka.follower_thread.PAUSES_S", (0.01, 0.01))
     monkeypatch.setattr("services.common.compacted_topic.GOES_ON_WITHIN_S", kept_s)
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     later = [*topic, Named("n1", None), Named("n2", 9)][:left]
@@ -156,7 +156,7 @@ def test_what_was_read_in_part_when_it_was_stopped_is_not_taken_for_the_whole() 
     assert consumer.is_asked.wait(10)
     stopping = threading.Thread(target=follower.stop)
     stopping.start()
-    until(follower._stop.is_set)
+    until(follower.stopping.is_set)
     goes_on.set()
     stopping.join()
     assert view.times_whole == 0

@@ -1,11 +1,13 @@
 """Looking ahead on the queries topic: when it is read, and what it says of each query."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError
 
 from spark_jobs.job.control_ahead import ControlAhead
+from spark_jobs.job.status_follower import KafkaReader
 from spark_jobs.settings import FusionSettings
 
 DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
@@ -17,13 +19,13 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-class Topic:
+class Topic(KafkaReader):
     """A topic of one partition, its reader, and a clock that a read moves on by a tenth of a second."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.now_s = 1000.0
-        self.reads = self.connections = self.closed = 0
+        self.unread = self.reads = self.connections = self.closed = 0
         self.is_away = False
 
     def add(self, name: str, version: int, **fields: Any) -> None:
@@ -45,13 +47,19 @@ class Topic:
     def follow(self, topic: str) -> None:
         assert topic == "coincide.queries"
 
-    def end_offsets(self, topics: list[str]) -> dict[tuple[str, int], int]:
+    def end_offsets(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
         if self.is_away:
             raise KafkaError("away")
         self.reads += 1
         return {(topic, 0): len(self.records) for topic in topics}
 
-    def poll(self, wait_s: float) -> list[Record]:
+    def ends(self, partitions: Iterable[Any]) -> dict[Any, int]:
+        return dict.fromkeys(partitions, len(self.records))
+
+    def position(self, _partition: object) -> int:
+        return self.unread
+
+    def poll(self, wait_s: float = 0.1) -> list[Record]:
         self.now_s += wait_s
         start, self.unread = self.unread, min(self.unread + 2, len(self.records))
         return self.records[start : self.unread]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.job.restarts import KAFKA_AWAY, POLL_S, QUERY_ENDED, Backoff, Liveliness, keep_running
+from services.common.backoff import Backoff
+from spark_jobs.job.restarts import KAFKA_AWAY, POLL_S, QUERY_ENDED, Liveliness, keep_running
 from spark_jobs.job.session import spark_properties
 from spark_jobs.recovery.halt import Halt
 from spark_jobs.settings import FusionSettings

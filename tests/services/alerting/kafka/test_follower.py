@@ -17,7 +17,7 @@ from coincide.queries import Query
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.follower import Follower, Pace, sentence_of
 from services.alerting.kafka.handing_over import HandingOver, Listeners
-from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
+from services.alerting.kafka.kafka_session import KafkaSession, Position, read_positions
 from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed
 from services.alerting.kafka.standby import Standby
 from services.alerting.store import query_rows
@@ -27,6 +27,7 @@ from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.faults import MissingTopicError
 from services.common.record_publisher import RecordPublisher
 from tests.patience import until
 from tests.services.alerting.sample_records import (
@@ -70,6 +71,7 @@ class ListSession(KafkaSession):
         log.sessions += 1
         self._log = log
         self._next: dict[TopicPartition, int] = {}
+        self._reads, self._ids = (TopicPartition(TOPICS.matches, 0),), {}
         self.partitions = [TopicPartition(name, 0) for name in TOPICS.names()]
         self.watched = [TopicPartition(NAMES.full("detections"), 0)]
         self.topic_ids = dict.fromkeys(log.topics, log.topic_id)
@@ -83,16 +85,19 @@ class ListSession(KafkaSession):
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
         self._next = {partition: offset or 0 for partition, offset in starts.items()}
 
+    def topic_id(self, topic: str) -> Any:
+        return self._log.topic_id
+
     def was_read_before(self) -> bool:
         return bool(self._log.committed)
 
-    def poll(self, timeout_s: float) -> list[Any]:
+    def poll(self, wait_s: float = 0.0) -> list[Any]:
         starts = {p.topic: max(offset, self._log.begins[p.topic]) for p, offset in self._next.items()}
         read = [record for topic, offset in starts.items() for record in self._log.topics[topic][offset:]]
         for partition in self._next:
             self._next[partition] = len(self._log.topics[partition.topic])
         if not read:
-            time.sleep(min(timeout_s, 0.005))
+            time.sleep(min(wait_s, 0.005))
         return read
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -259,6 +264,10 @@ def test_a_topic_made_anew_is_read_from_its_beginning(log: Log, follow: Follow) 
     log.append(match_record("new-1"))
     with follow() as run:
         until(lambda: len(run.rows) == 1)
+        log.topics[TOPICS.matches].clear()  # and also while it is followed
+        log.append(match_record("newer-1"))
+        log.topic_id = "third"
+        until(lambda: len(run.rows) == 2)
 
 
 @pytest.mark.parametrize("left", [0, 2])
@@ -403,7 +412,7 @@ def test_an_empty_database_beside_a_kafka_that_was_read_is_a_lost_one(
         (OperationalError("SELECT 1", (), Exception("no host db.inside:5432")), "the database cannot be used"),
         (KafkaTimeoutError("no answer of kafka.inside:9092"), NO_ANSWER),
         (ConnectionError("kafka.inside:9092 refused"), NO_ANSWER),
-        (TopicMissingError("these topics do not exist: coincide.x"), "Kafka cannot be used: these topics do not"),
+        (MissingTopicError(["coincide.x"], NAMES), "Kafka cannot be used: there is no topic coincide.x: "),
         (ZeroDivisionError("at /srv/x.py"), "Kafka cannot be followed"),
     ],
 )
