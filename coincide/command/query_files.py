@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from coincide.command.faults import CommandError, note
 from coincide.errors import QueryError
-from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, query_from_json
+from coincide.queries import AnyQuery, Kind, Query, ReadingsQuery, query_from_json
 from coincide.queries.sql import query_from_sql
 from coincide.sliding.questions import Similar
 
 PAST = "python -m spark_jobs.history run --query answers it over the past"
+ANSWERED_BY: Mapping[Kind, str] = {
+    "join": "joins streams: coincide join --query answers it",
+    "windows": "is over readings: coincide coalesce --query answers it",
+    "spells": f"tells spells: {PAST}",
+}
+Asked = TypeVar("Asked", Query, ReadingsQuery)
 
 
 def read_queries(paths: Sequence[Path]) -> list[Query]:
@@ -27,24 +34,23 @@ def read_queries(paths: Sequence[Path]) -> list[Query]:
 
 def read_readings_query(path: Path) -> ReadingsQuery:
     """Read from a file a query over readings that asks for runs."""
-    query = _read_document(path)
-    if isinstance(query, Query):
-        raise CommandError(f"{path}: query {query.id} joins streams: coincide join --query answers it")
-    if isinstance(query, SpellQuery):
-        raise CommandError(f"{path}: query {query.id} tells spells: {PAST}")
+    query = _read_as(ReadingsQuery, path)
     if isinstance(query.question, Similar):
         raise CommandError(f"{path}: query {query.id} joins runs of two groups: {PAST}")
     return query
 
 
 def _read_query(path: Path) -> Query:
-    query = _read_document(path)
-    if isinstance(query, SpellQuery):
-        raise CommandError(f"{path}: query {query.id} tells spells: {PAST}")
-    if not isinstance(query, Query):
-        raise CommandError(f"{path}: query {query.id} is over readings: coincide coalesce --query answers it")
+    query = _read_as(Query, path)
     if query.coalesce is not None:
         note(f"query {query.id}: its matches are written, not the episodes that coalesce makes of them")
+    return query
+
+
+def _read_as(kind: type[Asked], path: Path) -> Asked:
+    query = _read_document(path)
+    if not isinstance(query, kind):
+        raise CommandError(f"{path}: query {query.id} {ANSWERED_BY[query.kind]}")
     return query
 
 

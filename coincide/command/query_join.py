@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -126,9 +127,9 @@ def _codes(labels: npt.NDArray[np.object_]) -> Int64Array:
 
 def run_query_join(request: QueryJoinRequest) -> int:
     """Read, join and write; return the number of tuples."""
-    documents = [] if isinstance(request.query, Query) else [request.query]
+    documents = [request.query] if isinstance(request.query, Path) else []
     check_paths(request.out, [*documents, *request.inputs])
-    query = request.query if isinstance(request.query, Query) else read_queries(documents)[0]
+    query = read_queries(documents)[0] if isinstance(request.query, Path) else request.query
     options = request.reading if isinstance(request.reading, Sequence) else [request.reading] * len(request.inputs)
     readers = {each: ArrivalReader(each, [query], most_own=MOST_SPREADS) for each in dict.fromkeys(options)}
     with shown_stages(request.out) as stages:

@@ -7,11 +7,17 @@ does so without windows: `spell_query` has its fields, and `reading_fields` read
 says what of a query's answers somebody is told of. `checks` has what all share: names, attributes and thresholds.
 `explaining` says what a query can find with the sensors there are. A new field also stands in
 ``docs/contracts/query.schema.json``.
+
+Nobody asks of which class a query is. Each says of itself which streams it names (`named_streams`), which detections
+it may still need (`needed_since_us`), and whether it goes on with a change (`keeps_activation`). Whoever does something
+else for each kind has a table by `Kind`. A new kind is a class in `KINDS`, and a row in each of these tables:
+``tests/coincide/queries/test_kinds.py`` lists them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from coincide.queries.alert_rule import AlertRule
 from coincide.queries.edges import Within
@@ -22,20 +28,27 @@ from coincide.queries.readings_query import ReadingsQuery
 from coincide.queries.spell_query import SpellQuery
 
 __all__ = [
+    "KINDS",
     "AlertRule",
     "AnyQuery",
     "EpisodeRule",
+    "Kind",
     "MatchLimits",
     "Query",
     "ReadingsQuery",
     "SpellQuery",
     "Within",
-    "keeps_activation",
     "query_from_json",
 ]
 
 AnyQuery = Query | ReadingsQuery | SpellQuery
 """A query of any kind."""
+
+Kind = Literal["join", "windows", "spells"]
+"""The kind of a query, by which everybody may keep a table of their own."""
+
+KINDS: tuple[type[AnyQuery], ...] = (ReadingsQuery, SpellQuery, Query)
+"""All kinds; a document is of the first that it asks for."""
 
 
 def query_from_json(obj: object) -> AnyQuery:
@@ -45,20 +58,9 @@ def query_from_json(obj: object) -> AnyQuery:
 
     Examples
     --------
-    >>> type(query_from_json({"id": "steady", "coalesce": {"from": "temperature", "value": "attributes.celsius",
-    ...     "window": {"time_s": 3600, "slide_s": 60}}, "lasting_s": 600})).__name__
-    'ReadingsQuery'
+    >>> query_from_json({"id": "steady", "coalesce": {"from": "temperature", "value": "attributes.celsius",
+    ...     "window": {"time_s": 3600, "slide_s": 60}}, "lasting_s": 600}).kind
+    'windows'
     """
-    coalesce = obj.get("coalesce") if isinstance(obj, Mapping) else None
-    if isinstance(coalesce, Mapping) and "from" in coalesce:
-        return (ReadingsQuery if "window" in coalesce else SpellQuery).from_json(obj)
-    return Query.from_json(obj)
-
-
-def keeps_activation(known: AnyQuery, changed: AnyQuery) -> bool:
-    """Whether `changed` may use what was processed before it, as `known` could."""
-    if isinstance(known, Query) and isinstance(changed, Query):
-        return known.keeps_activation(changed)
-    if isinstance(known, SpellQuery) and isinstance(changed, SpellQuery):
-        return known.keeps_activation(changed)
-    return isinstance(known, ReadingsQuery) and isinstance(changed, ReadingsQuery) and known.keeps_activation(changed)
+    document = obj if isinstance(obj, Mapping) else {}
+    return next(kind for kind in KINDS if kind.is_asked_by(document)).from_json(obj)

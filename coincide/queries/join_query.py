@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule
@@ -13,6 +13,8 @@ from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.interchange import Interchange
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, QueryError
+from coincide.joins.retention import reaches_us, set_reaches_us
+from coincide.joins.tuples.set_plan import SetPlan
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
 from coincide.queries import checks
 from coincide.queries.alert_rule import AlertRule
@@ -20,6 +22,7 @@ from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.episode_rule import MOST_MEMBERS, EpisodeRule
 from coincide.queries.match_limits import MatchLimits
 from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
+from coincide.stream import Stream
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal", "unreachable")
 FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "limits", "alert")
@@ -90,6 +93,9 @@ class Query:
     (('camera',), ((0, 1, 2), (3,)))
     """
 
+    kind: ClassVar[Literal["join"]] = "join"
+    stream: ClassVar[None] = None  # it has several
+
     id: str
     roles: tuple[tuple[str, str], ...]
     within: tuple[Within, ...]
@@ -131,6 +137,11 @@ class Query:
     def streams(self) -> tuple[str, ...]:
         """The stream of each role, in the order of "from"."""
         return tuple(stream for _, stream in self.roles)
+
+    @property
+    def named_streams(self) -> dict[str, str]:
+        """The stream of each role, by the field that names it."""
+        return {f"from.{role}": stream for role, stream in self.roles}
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -193,9 +204,25 @@ class Query:
             return replace(self, joint_threshold=threshold)
         return replace(self, within=tuple(replace(edge, threshold=threshold) for edge in self.within))
 
-    def keeps_activation(self, changed: Query) -> bool:
+    def keeps_activation(self, changed: object) -> bool:
         """Whether `changed` may match what was processed before it: nothing but thresholds differs."""
-        return self._scope() == changed._scope()
+        return isinstance(changed, Query) and self._scope() == changed._scope()
+
+    def needed_since_us(self, streams: Mapping[str, Stream]) -> dict[str, int]:
+        """Return how far from an area's watermark detections may complete a match, by stream (see `reaches_us`)."""
+        played = {role: streams[stream] for role, stream in self.roles}
+        if self.at_least is None:
+            reach_us = reaches_us(self.graph, played)
+        else:
+            plan = SetPlan.of(self.graph, self.at_least, self.interchange.groups)
+            reach_us = set_reaches_us(self.graph, played, plan)
+        of_roles = zip(reach_us.tolist(), self.streams, strict=True)
+        return {stream: us for us, stream in sorted(of_roles, reverse=True)}  # the farthest of each stream stays
+
+    @classmethod
+    def is_asked_by(cls, _document: Mapping[str, Any]) -> bool:
+        """Whether a document is of this kind: every one that is of no other."""
+        return True
 
     def _scope(self) -> tuple[object, ...]:
         bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from coincide.errors import QueryError
 from coincide.json_fields import given_fields
 from coincide.queries import reading_fields
 from coincide.queries.alert_rule import AlertRule
 from coincide.queries.checks import refuse_unless_name
+from coincide.queries.over_readings import OverReadings
 from coincide.queries.reading_fields import QUESTIONS, READ_FIELDS, duration_us, seconds_of
 from coincide.sliding.questions import Question, Similar
 from coincide.sliding.rules import RunRule
+from coincide.stream import Stream
 
 FIELDS = ("id", "coalesce", *QUESTIONS, "alert")
 COALESCE_FIELDS = (*READ_FIELDS, "window")
@@ -19,7 +23,7 @@ MOST_WINDOWS = 10_000  # that one reading may reach into
 
 
 @dataclass(frozen=True)
-class ReadingsQuery:
+class ReadingsQuery(OverReadings):
     """A continuous query over readings: coalesce them, and say something of every window that slides over them.
 
     Parameters
@@ -58,10 +62,8 @@ class ReadingsQuery:
     True
     """
 
-    id: str
-    stream: str
-    by: tuple[str, ...]
-    value: str
+    kind: ClassVar[Literal["windows"]] = "windows"
+
     rule: RunRule
     time_us: int
     slide_us: int
@@ -80,11 +82,6 @@ class ReadingsQuery:
             raise QueryError("coalesce.equivalence", f"of runs to be joined: {allowed}")
 
     @property
-    def streams(self) -> tuple[str, ...]:
-        """The one stream."""
-        return (self.stream,)
-
-    @property
     def reads_numbers(self) -> bool:
         """Whether only numbers count as values; else strings, true and false do as well."""
         return reading_fields.needs_numbers(self.rule) or (
@@ -96,10 +93,18 @@ class ReadingsQuery:
         """How long after its time a reading may still count in a window that has not been answered."""
         return self.time_us + self.rule.hold_us
 
-    def keeps_activation(self, changed: ReadingsQuery) -> bool:
+    def keeps_activation(self, changed: object) -> bool:
         """Whether `changed` may use readings from before it: it reads alike, and none longer ago."""
-        reads_alike = (self.stream, self.by, self.value) == (changed.stream, changed.by, changed.value)
-        return reads_alike and self.reach_us >= changed.reach_us
+        return isinstance(changed, ReadingsQuery) and self.read == changed.read and self.reach_us >= changed.reach_us
+
+    def needed_since_us(self, streams: Mapping[str, Stream]) -> dict[str, int]:
+        """Return how far from an area's watermark readings may hold in a window to come, by stream."""
+        return {self.stream: -streams[self.stream].max_delay_us - self.reach_us}
+
+    @classmethod
+    def is_asked_by(cls, document: Mapping[str, Any]) -> bool:
+        """Whether a document is of this kind: of one over readings, with a window."""
+        return super().is_asked_by(document) and "window" in document["coalesce"]
 
     @classmethod
     def from_json(cls, obj: object) -> ReadingsQuery:

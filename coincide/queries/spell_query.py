@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from coincide.errors import QueryError
 from coincide.json_fields import as_float, given_fields, refuse_unless_probability
 from coincide.queries import reading_fields
 from coincide.queries.alert_rule import AlertRule
 from coincide.queries.checks import refuse_unless_name
+from coincide.queries.over_readings import OverReadings
 from coincide.queries.reading_fields import READ_FIELDS, SENSOR, duration_us, seconds_of
 from coincide.spells.spell_rule import SpellRule
+from coincide.stream import Stream
 
 FIELDS = ("id", "coalesce", "lasting_s", "threshold", "alert")
 USUAL_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
-class SpellQuery:
+class SpellQuery(OverReadings):
     """A continuous query for spells: each time that a group's readings stay within limits for long enough, once.
 
     Parameters
@@ -58,10 +62,8 @@ class SpellQuery:
     (False, True)
     """
 
-    id: str
-    stream: str
-    by: tuple[str, ...]
-    value: str
+    kind: ClassVar[Literal["spells"]] = "spells"
+
     rule: SpellRule
     alert: AlertRule | None = None
 
@@ -71,22 +73,21 @@ class SpellQuery:
         refuse_unless_probability("threshold", self.rule.threshold)
 
     @property
-    def streams(self) -> tuple[str, ...]:
-        """The one stream."""
-        return (self.stream,)
-
-    @property
     def reads_numbers(self) -> bool:
         """Whether only numbers count as values; else strings, true and false do as well."""
         return reading_fields.needs_numbers(self.rule.run)
 
-    def keeps_activation(self, changed: SpellQuery) -> bool:
+    def keeps_activation(self, changed: object) -> bool:
         """Whether spells go on with `changed`: other limits only decide about readings to come."""
-        return self._but_for_limits == changed._but_for_limits
+        return isinstance(changed, SpellQuery) and self._but_for_limits == changed._but_for_limits
+
+    def needed_since_us(self, _streams: Mapping[str, Stream]) -> dict[str, int]:
+        """Return nothing: what is not on time any more is settled, and then a row of its own."""
+        return {}
 
     @property
     def _but_for_limits(self) -> tuple[object, ...]:
-        return self.stream, self.by, self.value, self.reads_numbers, self.rule.but_for_limits
+        return self.read, self.reads_numbers, self.rule.but_for_limits
 
     @classmethod
     def from_json(cls, obj: object) -> SpellQuery:

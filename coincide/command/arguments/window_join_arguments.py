@@ -21,7 +21,7 @@ from coincide.command.arguments.options import (
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.window import Window
 from coincide.errors import QueryError
-from coincide.queries import Query, query_from_json
+from coincide.queries import Query
 
 DESCRIPTION = """\
 Tell which events of several files happened together, although every time is uncertain. A match has one event of each
@@ -84,10 +84,9 @@ def window_join_request(options: argparse.Namespace, command: argparse.ArgumentP
     stream_of = {path: f"file-{number}" for number, path in enumerate(paths)}
     roles = {role: stream_of[path] for role, path in options.files}
     try:
-        query = query_from_json(_document(options, roles))
+        query = Query.from_json(_document(options, roles))
     except QueryError as error:
         command.error(str(error))
-    assert isinstance(query, Query)  # noqa: S101 - a document with from and within is one
     reading = ReadOptions.of(argparse.Namespace(**vars(options), stream=None))
     readings = [replace(reading, stream=stream, has_streams=False) for stream in stream_of.values()]
     return QueryJoinRequest(query, list(paths), readings, options.out)

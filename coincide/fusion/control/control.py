@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from coincide.errors import QueryError
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
+from coincide.queries import AnyQuery, Kind, Query, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
 from coincide.wire.dead_letter import DeadLetter, as_record
@@ -103,11 +104,19 @@ class ActiveSpells(QueryInForce):
             self.earlier_limits[next_seq] = limits_to_json(before)
 
 
-def in_force(query: AnyQuery, *fields: Any) -> ActiveQuery | ActiveReadings | ActiveSpells:
+InForce = ActiveQuery | ActiveReadings | ActiveSpells
+"""A query of any kind as it is in force."""
+
+IN_FORCE: Mapping[Kind, Callable[..., InForce]] = {
+    "join": ActiveQuery,
+    "windows": ActiveReadings,
+    "spells": ActiveSpells,
+}
+
+
+def in_force(query: AnyQuery, *fields: Any) -> InForce:
     """Return a query of any kind as it is in force, with the other fields of `QueryInForce`."""
-    if isinstance(query, SpellQuery):
-        return ActiveSpells(query, *fields)
-    return ActiveReadings(query, *fields) if isinstance(query, ReadingsQuery) else ActiveQuery(query, *fields)
+    return IN_FORCE[query.kind](query, *fields)
 
 
 class ControlError(ValueError):
@@ -188,7 +197,7 @@ class Control:
         active = in_force(query, change.version, bool(change.paused), next_seq)
         if known is not None:
             active.matches, active.episodes, active.work = known.matches, known.episodes, known.work
-            if keeps_activation(known.query, query) and not known.suspensions:  # else the burst would break them again
+            if known.query.keeps_activation(query) and not known.suspensions:  # else the burst would break them again
                 active.activation_seq = known.activation_seq
             if isinstance(active, ActiveSpells):
                 _follow(active, known, next_seq)

@@ -9,9 +9,8 @@ from coincide import Stream
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.fusion.control.control import QueryInForce
 from coincide.fusion.rows.event_table import EventColumns
-from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
-from coincide.joins.tuples.set_plan import SetPlan
-from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery
+from coincide.joins.retention import ROUNDING_US
+from coincide.queries import AnyQuery, Query
 
 
 def needed(
@@ -57,16 +56,6 @@ def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
 def _reach_us(query: AnyQuery, streams: Mapping[str, Stream]) -> Int64Array:
     """How far behind the watermark one query needs rows, by stream code; never nearer than rows are on time."""
     reach, codes = -delays_us(streams), {name: code for code, name in enumerate(streams)}
-    if isinstance(query, SpellQuery):
-        return reach  # what cannot change any more is a row of its own
-    if isinstance(query, ReadingsQuery):
-        reach[codes[query.stream]] -= query.reach_us
-        return reach
-    played = {role: streams[stream] for role, stream in query.roles}
-    if query.at_least is None:
-        of_roles = reaches_us(query.graph, played)
-    else:
-        plan = SetPlan.of(query.graph, query.at_least, query.interchange.groups)
-        of_roles = set_reaches_us(query.graph, played, plan)
-    np.minimum.at(reach, [codes[stream] for stream in query.streams], of_roles)
+    for stream, since_us in query.needed_since_us(streams).items():
+        reach[codes[stream]] = min(reach[codes[stream]], since_us)
     return reach

@@ -9,8 +9,11 @@ needs a clause in the grammar, and a line in each direction.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from coincide.errors import QueryError, QueryTextError
-from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries import AnyQuery, Kind, query_from_json
 from coincide.queries.sql.grammar import LONGEST_TEXT
 from coincide.queries.sql.join_sql import join_document, join_text
 from coincide.queries.sql.readings_sql import readings_document, readings_text
@@ -19,6 +22,11 @@ from coincide.queries.sql.statement import Statement, refusal, statement_in
 
 __all__ = ["LONGEST_TEXT", "query_from_sql", "sql_of"]
 
+TEXTS: Mapping[Kind, Callable[[Any], str]] = {
+    "join": join_text,
+    "windows": readings_text,
+    "spells": readings_text,
+}
 _START: At = (1, 1)
 
 
@@ -114,7 +122,7 @@ def sql_of(query: AnyQuery) -> str:
     SELECT * FROM seismic s, acoustic a
     WHERE WINDOW(s, a) = 2 s WITH THRESHOLD 0.6
     """
-    written = join_text(query) if isinstance(query, Query) else readings_text(query)
+    written = TEXTS[query.kind](query)
     if len(written) > LONGEST_TEXT:
         raise QueryError("query", f"has {len(written)} characters as SQL: at most {LONGEST_TEXT}; write it as JSON")
     return written

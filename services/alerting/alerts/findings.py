@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from coincide.errors import QueryError
-from coincide.queries import AlertRule, ReadingsQuery, SpellQuery, query_from_json
+from coincide.queries import AlertRule, query_from_json
 from coincide.queries.episode_rule import MOST_MEMBERS
 from coincide.wire.fields import or_none
 from services.alerting.records.alert import Kind
@@ -158,4 +158,4 @@ def _parsed(document: str) -> tuple[AlertRule | None, str | None]:
         query = query_from_json(json.loads(document))
     except QueryError:  # written by a newer version of alerting
         return None, None
-    return query.alert, query.stream if isinstance(query, ReadingsQuery | SpellQuery) else None
+    return query.alert, query.stream

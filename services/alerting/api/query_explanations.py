@@ -8,13 +8,14 @@ from fastapi import Query as Parameter
 from sqlalchemy import Connection, Engine
 
 from coincide.errors import QueryError
-from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries import AnyQuery, query_from_json
 from coincide.queries.explaining import chosen_threshold, sentences_of
 from services.alerting.api.query_models import ExplainBody
 from services.alerting.api.request_documents import Id, QueryInBody, described_body
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.judgement import explained_of
+from services.alerting.queries.judges import judge_of
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, read_report
@@ -57,7 +58,7 @@ def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors:
         """Return the same of the query in the body, which is not stored. No query need have this id."""
 
         def explain() -> ExplainBody:
-            query = _joining(edits.checked_query(id, document, streams), 422)
+            query = _explicable(edits.checked_query(id, document, streams), 422)
             with engine.connect() as connection:
                 report = read_report(connection, id)
             return _explain_body(query, None, report, chance_per_day, sensors, streams)
@@ -65,7 +66,7 @@ def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors:
         return await to_thread.run_sync(explain, limiter=one_at_a_time)
 
 
-def _stored(connection: Connection, id_: str) -> tuple[Query, int]:
+def _stored(connection: Connection, id_: str) -> tuple[AnyQuery, int]:
     version = query_rows.read_query(connection, id_)
     if version is None:
         raise Problem(404, f"there is no query {id_[:100]!r}")
@@ -73,17 +74,17 @@ def _stored(connection: Connection, id_: str) -> tuple[Query, int]:
         query = query_from_json(version.query)
     except QueryError as error:
         raise Problem(409, f"the query was written by a newer alerting: {error}") from error
-    return _joining(query, 409), version.version
+    return _explicable(query, 409), version.version
 
 
-def _joining(query: AnyQuery, status: int) -> Query:
-    if not isinstance(query, Query):
+def _explicable(query: AnyQuery, status: int) -> AnyQuery:
+    if not judge_of(query).explains:
         raise Problem(status, OVER_READINGS)
     return query
 
 
 def _explain_body(
-    query: Query,
+    query: AnyQuery,
     version: int | None,
     report: QueryReport,
     per_day: float | None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from coincide.errors import QueryError
-from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries import AnyQuery, query_from_json
 from services.alerting.store.query_rows import QueryVersion
 from services.common.http.preconditions import merge_patch
 from services.common.http.problem import Problem
@@ -16,8 +16,7 @@ from services.common.settings import SettingsError, Streams, read_declarations
 def read_query(document: object, streams: Streams) -> AnyQuery:
     """Return the query that `document` describes; a `QueryError` where it is none or its stream is not declared."""
     query = query_from_json(document)
-    named = [(f"from.{role}", stream) for role, stream in query.roles] if isinstance(query, Query) else []
-    for field, stream in named or [("coalesce.from", stream) for stream in query.streams]:
+    for field, stream in query.named_streams.items():
         if stream not in streams:
             allowed = ", ".join(sorted(streams))
             raise QueryError(field, f"names the stream {stream!r}, which is not declared: one of {allowed}")

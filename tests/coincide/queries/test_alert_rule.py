@@ -102,7 +102,7 @@ def test_more_members_than_there_can_be_are_refused(query: dict[str, Any], most:
 
 def test_a_rule_changes_nothing_that_a_query_may_use_of_before() -> None:
     with_rule, without = query_from_json({**JOIN, "alert": FULL}), query_from_json(JOIN)
-    assert with_rule.keeps_activation(without)  # type: ignore[arg-type]
+    assert with_rule.keeps_activation(without)
 
 
 def test_severity_is_the_greatest_level_that_is_reached() -> None:

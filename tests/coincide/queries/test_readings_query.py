@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from coincide import Bounded, Equal, Quantised
 from coincide.errors import QueryError
-from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
+from coincide.queries import Query, ReadingsQuery, query_from_json
 from coincide.sliding.questions import Lasting, Longest, Similar
 from coincide.sliding.value_limits import ValueLimits
 from deploy.local.machine import ROOT
@@ -131,16 +131,16 @@ def test_what_only_the_code_can_refuse(field: str, obj: dict[str, Any]) -> None:
     ],
 )
 def test_a_change_keeps_the_readings_if_it_reads_alike_and_no_longer_ago(changed: dict[str, Any], keeps: bool) -> None:
-    assert keeps_activation(query_from_json(HOT), query_from_json(changed)) is keeps
+    assert query_from_json(HOT).keeps_activation(query_from_json(changed)) is keeps
 
 
 def test_a_query_of_the_other_kind_begins_anew() -> None:
     edge = {"between": ["a", "b"], "window_s": 2, "threshold": 0.6}
     join = query_from_json({"id": "hot", "from": {"a": "p", "b": "s"}, "within": [edge]})
     assert isinstance(join, Query)
-    assert not keeps_activation(join, query_from_json(HOT))
-    assert not keeps_activation(query_from_json(HOT), join)
-    assert keeps_activation(join, join)
+    assert not join.keeps_activation(query_from_json(HOT))
+    assert not query_from_json(HOT).keeps_activation(join)
+    assert join.keeps_activation(join)
 
 
 def test_only_what_is_compared_must_be_a_number() -> None:

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from coincide import Bounded, Equal
 from coincide.errors import QueryError
-from coincide.queries import ReadingsQuery, SpellQuery, keeps_activation, query_from_json
+from coincide.queries import ReadingsQuery, SpellQuery, query_from_json
 from coincide.sliding.value_limits import ValueLimits
 from deploy.local.machine import ROOT
 
@@ -106,7 +106,7 @@ def test_what_is_refused_is_named(
 def test_a_window_makes_it_another_kind() -> None:
     windows = query_from_json(hot(window={"time_s": 120, "slide_s": 10}))
     assert isinstance(windows, ReadingsQuery)
-    assert not keeps_activation(windows, query_from_json(hot()))
+    assert not windows.keeps_activation(query_from_json(hot()))
     with pytest.raises(QueryError, match="threshold"):
         query_from_json(hot({"threshold": 0.9}, window={"time_s": 120, "slide_s": 10}))
 
@@ -125,4 +125,4 @@ def test_a_window_makes_it_another_kind() -> None:
     ],
 )
 def test_only_other_limits_let_spells_go_on(changed: dict[str, Any], *, keeps: bool) -> None:
-    assert keeps_activation(query_from_json(hot()), query_from_json(changed)) is keeps
+    assert query_from_json(hot()).keeps_activation(query_from_json(changed)) is keeps

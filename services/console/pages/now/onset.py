@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from coincide import Histogram, Window
 from coincide.errors import CoincideError
 from coincide.probability import occurred, occurred_quantiles_us
-from coincide.queries import Query, query_from_json
+from coincide.queries import Query
 from services.console.drawing.columns import template_id
 from services.console.rest.answers import MatchAnswer, TemplateAnswer
 
@@ -44,10 +44,8 @@ def onset_bars(match: MatchAnswer, templates: Mapping[str, TemplateAnswer], quer
 def window_of(match: MatchAnswer, query: Mapping[str, Any]) -> Window | None:
     """Return the window between the match's members, the second's time minus the first's; None if there is not one."""
     try:
-        asked = query_from_json({**query, "id": match.query})
-    except CoincideError:
-        return None
-    if not isinstance(asked, Query):
+        asked = Query.from_json({**query, "id": match.query})
+    except CoincideError:  # it is no join any more, or written by a newer version
         return None
     roles = [each.role for each in match.members]
     edges = [each for each in asked.within if each.first in roles and each.second in roles]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from coincide import Window
 from coincide.errors import CoincideError
-from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries import AnyQuery, Kind, Query, ReadingsQuery, SpellQuery, query_from_json
 from services.console.drawing.role_graph import DrawnEdge
 from services.console.pages.time_words import duration, probability
 from services.console.rest.query_answers import QueryAnswer
@@ -26,19 +26,27 @@ def read_query(id_: str, document: Document) -> AnyQuery | None:
 def asked(id_: str, document: Document) -> str:
     """Return in a line what a query asks."""
     query = read_query(id_, document)
-    if isinstance(query, Query):
-        streams = " + ".join(query.streams)
-        together = "" if query.joint_threshold is None else f", together at least {probability(query.joint_threshold)}"
-        words = sorted({each.words for each in edges_of(query)})
-        return f"{streams}: {' or '.join(words[:3])}{' ...' if len(words) > 3 else ''}{together}"
-    if query is None:
-        return "written by a newer version"
-    coalesce = document.get("coalesce", {})
-    lasting = document.get("lasting_s")
-    what = "spells" if "window" not in coalesce else "windows"
-    return f"{what} of {coalesce.get('value')} in {coalesce.get('from')}" + (
-        f", lasting {duration(lasting)}" if isinstance(lasting, int | float) else ""
-    )
+    return "written by a newer version" if query is None else WORDS[query.kind](query)
+
+
+def _join_words(query: Query) -> str:
+    streams = " + ".join(query.streams)
+    together = "" if query.joint_threshold is None else f", together at least {probability(query.joint_threshold)}"
+    words = sorted({each.words for each in edges_of(query)})
+    return f"{streams}: {' or '.join(words[:3])}{' ...' if len(words) > 3 else ''}{together}"
+
+
+def _readings_words(query: ReadingsQuery | SpellQuery) -> str:
+    lasting_s = query.to_json().get("lasting_s")
+    lasting = f", lasting {duration(lasting_s)}" if isinstance(lasting_s, int | float) else ""
+    return f"{query.kind} of {query.value} in {query.stream}{lasting}"
+
+
+WORDS: Mapping[Kind, Callable[[Any], str]] = {
+    "join": _join_words,
+    "windows": _readings_words,
+    "spells": _readings_words,
+}
 
 
 def edges_of(query: Query) -> list[DrawnEdge]:

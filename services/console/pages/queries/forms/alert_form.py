@@ -18,10 +18,10 @@ TITLE = "{query} in {area}"
 class AlertForm:
     """The fields of a document's rule."""
 
-    def __init__(self, fields: DocumentFields, receivers: Sequence[str], *, is_join: bool) -> None:
+    def __init__(self, fields: DocumentFields, receivers: Sequence[str], *, asks_probability: bool) -> None:
         rule = fields.get("alert")
         self._rule: dict[str, Any] | None = dict(rule) if isinstance(rule, dict) else None
-        self._fields, self._receivers, self._is_join = fields, receivers, is_join
+        self._fields, self._receivers, self._asks_probability = fields, receivers, asks_probability
         self._box = ui.element("div").classes("stack")
         self._draw()
 
@@ -50,7 +50,7 @@ class AlertForm:
             shown = ", ".join(map(str, to)) if isinstance(to, list) else ""
             with self._fields.at("Receivers", "alert", "to"):
                 text_field("Receivers (none: all of them)", shown, self._take_receivers)
-            if self._is_join:
+            if self._asks_probability:
                 self._number("from probability", "min_probability", rule)
             self._number("over so long after, s", "resolve_after_s", rule)
         if self._receivers:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from nicegui import ui
 
@@ -30,8 +30,17 @@ _MORE = ("areas", "limits", "unreachable")
 class JoinForm:
     """The fields of a join."""
 
+    asks_probability: ClassVar[bool] = True
+
     def __init__(self, fields: DocumentFields, streams: Sequence[str]) -> None:
         self._fields, self._streams = fields, streams
+
+    @classmethod
+    def shows(cls, document: Mapping[str, Any]) -> bool:
+        """Whether a draft can be shown by it, which need be no query yet."""
+        roles, windows = document.get("from"), document.get("within")
+        are_there = isinstance(roles, dict) and isinstance(windows, list) and bool(roles) and bool(windows)
+        return are_there and all(isinstance(each, dict) for each in windows or ())
 
     @property
     def _document(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from coincide.errors import CoincideError
 from coincide.queries import Query
 from services.console.drawing.role_graph import draw_role_graph
 from services.console.pages.field_faults import FieldFaults
@@ -13,8 +14,10 @@ from services.console.pages.queries.forms.document_fields import DocumentFields
 from services.console.pages.queries.forms.join_form import JoinForm
 from services.console.pages.queries.forms.readings_form import ReadingsForm
 from services.console.pages.queries.known_names import KnownNames
-from services.console.pages.queries.query_words import edges_of, read_query
+from services.console.pages.queries.query_words import edges_of
 from services.console.pages.shell import Words
+
+FORMS: tuple[type[JoinForm | ReadingsForm], ...] = (JoinForm, ReadingsForm)  # a draft is shown by the first that can
 
 
 class QueryForm:
@@ -30,21 +33,19 @@ class QueryForm:
         """Draw the draft's document."""
         self._box.clear()
         fields = self._fields
-        roles, windows = fields.get("from"), fields.get("within")
-        is_join = isinstance(roles, dict) and isinstance(windows, list) and bool(roles) and bool(windows)
+        form = next((each for each in FORMS if each.shows(fields.document)), None)
         with self._box:
-            if is_join and all(isinstance(each, dict) for each in windows):
-                JoinForm(fields, self._known.streams).draw()
-            elif isinstance(fields.get("coalesce"), dict) and windows is None:
-                ReadingsForm(fields, self._known.streams).draw()
-            else:
+            if form is None:
                 Words("p", "This is no query that the form can show: go on in JSON or SQL.").classes("soft")
                 return
-            AlertForm(fields, self._known.receivers, is_join=is_join)
+            form(fields, self._known.streams).draw()
+            AlertForm(fields, self._known.receivers, asks_probability=form.asks_probability)
 
 
 def draw_roles(draft: Draft) -> None:
     """Draw the roles of the draft as a graph, where they are a join that can be read."""
-    query = read_query(draft.id or "new", draft.document)
-    if isinstance(query, Query):
-        draw_role_graph(query.roles, edges_of(query))
+    try:
+        query = Query.from_json({**draft.document, "id": draft.id or "new"})
+    except CoincideError:
+        return
+    draw_role_graph(query.roles, edges_of(query))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from nicegui import ui
 
@@ -35,8 +35,15 @@ WINDOW = {"time_s": 3600, "slide_s": 60}
 class ReadingsForm:
     """The fields of a query over readings."""
 
+    asks_probability: ClassVar[bool] = False
+
     def __init__(self, fields: DocumentFields, streams: Sequence[str]) -> None:
         self._fields, self._streams = fields, streams
+
+    @classmethod
+    def shows(cls, document: Mapping[str, Any]) -> bool:
+        """Whether a draft can be shown by it, which need be no query yet."""
+        return isinstance(document.get("coalesce"), dict) and document.get("within") is None
 
     @property
     def _question(self) -> str:

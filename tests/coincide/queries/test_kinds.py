@@ -1,0 +1,48 @@
+"""A kind of query is a class and a row in some tables; nobody branches on it."""
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from coincide.command.query_files import ANSWERED_BY
+from coincide.fusion.control.control import IN_FORCE
+from coincide.queries import KINDS, Kind
+from coincide.queries.sql import TEXTS
+from deploy.local.machine import ROOT
+from services.alerting.queries.judges import JUDGES
+from services.console.pages.queries.query_words import WORDS
+
+NAMES = {kind.__name__ for kind in KINDS}
+FREE = ("coincide/queries", "coincide/live", "spark_jobs")  # each class of itself; engines of their own
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    assert sorted(kind.kind for kind in KINDS) == sorted(get_args(Kind))
+
+
+@pytest.mark.parametrize("table", [ANSWERED_BY, IN_FORCE, TEXTS, JUDGES, WORDS])
+def test_every_table_has_a_row_for_every_kind(table: Mapping[Kind, object]) -> None:
+    assert sorted(table) == sorted(get_args(Kind))
+
+
+def test_nobody_asks_of_which_class_a_query_is() -> None:
+    paths = [path for top in ("coincide", "services", "deploy") for path in (ROOT / top).rglob("*.py")]
+    asked = {f"{path.relative_to(ROOT)}:{line}" for path in paths if not _is_free(path) for line in _branches(path)}
+    assert asked == set()
+
+
+def _is_free(path: Path) -> bool:
+    return path.relative_to(ROOT).as_posix().startswith(FREE)
+
+
+def _branches(path: Path) -> list[int]:
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    asking = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "isinstance"]
+    return [
+        call.lineno
+        for call in asking
+        if NAMES & {each.id for each in ast.walk(call.args[1]) if isinstance(each, ast.Name)}
+    ]
