@@ -55,7 +55,7 @@ STAGES = [
     Stage(WORKER, "buffer", ("coincide.fusion.matching.finder:Finder.insert",)),
     Stage(WORKER, "search", ("coincide.fusion.matching.finder:Finder.find",)),
     Stage(WORKER, "verdict", ("coincide.fusion.matching.match_recorder:MatchRecorder._verdicts",)),
-    Stage(WORKER, "record", ("coincide.fusion.core.answer_records:_matches",)),
+    Stage(WORKER, "record", ("coincide.fusion.kinds.join_kind:JoinKind._matches",)),
     Stage(WORKER, "sweep", ("coincide.fusion.core.fusion_core:FusionCore._drop_needless",)),
     Stage(
         WORKER,

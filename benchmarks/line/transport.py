@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coincide.fusion.core.host import UNKNOWING, Host
+from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord

@@ -16,9 +16,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from coincide import Stream
+from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
-from coincide.fusion.core.host import UNKNOWING, Host
 from coincide.fusion.readings.sliding_queries import cheapest_by
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.fusion.saving.state_format import reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -55,6 +55,12 @@ class QueryInForce:
         """Whether it is suspended everywhere."""
         return EVERYWHERE in self.suspensions
 
+    def follow(self, known: QueryInForce) -> None:
+        """Go on with what a version before it has counted and, if it may use that, processed."""
+        self.matches, self.episodes, self.work = known.matches, known.episodes, known.work
+        if known.query.keeps_activation(self.query) and not known.suspensions:  # else the burst would break them again
+            self.activation_seq = known.activation_seq
+
 
 @dataclass
 class ActiveQuery(QueryInForce):
@@ -96,12 +102,17 @@ class ActiveSpells(QueryInForce):
         kept = {seq: limits for seq, limits in self.earlier_limits.items() if first_seq is not None and seq > first_seq}
         self.earlier_limits = kept
 
-    def go_on_from(self, known: ActiveSpells, next_seq: int) -> None:
-        """Judge detections from `next_seq` on by the limits of this version, and those before as they were."""
-        before, now = known.query.rule.run.limits, self.query.rule.run.limits
-        self.earlier_limits = dict(known.earlier_limits)
-        if before is not None and before != now:
-            self.earlier_limits[next_seq] = limits_to_json(before)
+    def follow(self, known: QueryInForce) -> None:
+        """Go on with the spells: each detection is judged by the limits it came under. A pause ends all of them."""
+        next_seq = self.activation_seq
+        super().follow(known)
+        if known.paused or self.paused:
+            self.activation_seq = next_seq
+        elif isinstance(known, type(self)) and self.activation_seq == known.activation_seq:
+            before, now = known.query.rule.run.limits, self.query.rule.run.limits
+            self.earlier_limits = dict(known.earlier_limits)
+            if before is not None and before != now:
+                self.earlier_limits[next_seq] = limits_to_json(before)
 
 
 InForce = ActiveQuery | ActiveReadings | ActiveSpells
@@ -112,6 +123,9 @@ IN_FORCE: Mapping[Kind, Callable[..., InForce]] = {
     "windows": ActiveReadings,
     "spells": ActiveSpells,
 }
+
+
+Active = TypeVar("Active", bound=QueryInForce)
 
 
 def in_force(query: AnyQuery, *fields: Any) -> InForce:
@@ -133,11 +147,9 @@ class Control:
 
     streams: KnownStreams
     limits: Limits
-    active: dict[str, ActiveQuery] = field(default_factory=dict)  # joins
-    sliding: dict[str, ActiveReadings] = field(default_factory=dict)  # queries over readings; no id is in two of these
-    spells: dict[str, ActiveSpells] = field(default_factory=dict)  # queries for spells
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
+    _by_kind: dict[object, dict[str, Any]] = field(default_factory=lambda: {each: {} for each in IN_FORCE.values()})
 
     def apply(self, record: InputRecord, next_seq: int) -> DeadLetter | None:
         """Apply one record unless a newer version is known; what is unusable gives a letter."""
@@ -155,7 +167,7 @@ class Control:
         self.offset = offset if self.offset is None else max(self.offset, offset)
 
     def _apply(self, change: QueryRecord, next_seq: int) -> None:
-        known = self.active.get(change.id) or self.sliding.get(change.id) or self.spells.get(change.id)
+        known: InForce | None = next((those[change.id] for those in self._by_kind.values() if change.id in those), None)
         if change.version <= (known.version if known else self.removed.get(change.id, 0)):
             return
         if not change.removed:
@@ -166,27 +178,27 @@ class Control:
         while len(self.removed) > REMEMBERED_REMOVALS:
             del self.removed[next(iter(self.removed))]
 
-    def in_force(self) -> list[ActiveQuery | ActiveReadings | ActiveSpells]:
+    def in_force(self) -> list[InForce]:
         """Return the queries of all kinds."""
-        return [*self.active.values(), *self.sliding.values(), *self.spells.values()]
+        return [active for those in self._by_kind.values() for active in those.values()]
 
-    def put_in_force(self, active: ActiveQuery | ActiveReadings | ActiveSpells) -> None:
+    def of_kind(self, kind: type[Active]) -> dict[str, Active]:
+        """Return the queries of one kind by id; no id is of two kinds."""
+        return self._by_kind[kind]
+
+    def put_in_force(self, active: InForce) -> None:
         """Let a query be in force, whichever kind of its id was."""
-        self._drop(active.query.id, but=self._those_like(active))
-        self._those_like(active)[active.query.id] = active
-
-    def _those_like(self, active: QueryInForce) -> dict[str, Any]:
-        if isinstance(active, ActiveQuery):
-            return self.active
-        return self.sliding if isinstance(active, ActiveReadings) else self.spells
+        own = self.of_kind(type(active))
+        self._drop(active.query.id, but=own)
+        own[active.query.id] = active
 
     def _drop(self, id_: str, but: object = None) -> None:
         """Let no query of this id be in force, but one among those."""
-        for those in (self.active, self.sliding, self.spells):
+        for those in self._by_kind.values():
             if those is not but:
                 those.pop(id_, None)
 
-    def _put(self, change: QueryRecord, known: QueryInForce | None, next_seq: int) -> None:
+    def _put(self, change: QueryRecord, known: InForce | None, next_seq: int) -> None:
         query = _query(change)
         for stream in query.streams:
             if self.streams.get(stream) is None:
@@ -196,20 +208,8 @@ class Control:
         self.removed.pop(change.id, None)
         active = in_force(query, change.version, bool(change.paused), next_seq)
         if known is not None:
-            active.matches, active.episodes, active.work = known.matches, known.episodes, known.work
-            if known.query.keeps_activation(query) and not known.suspensions:  # else the burst would break them again
-                active.activation_seq = known.activation_seq
-            if isinstance(active, ActiveSpells):
-                _follow(active, known, next_seq)
+            active.follow(known)
         self.put_in_force(active)
-
-
-def _follow(active: ActiveSpells, known: QueryInForce, next_seq: int) -> None:
-    """Let spells go on with other limits; a pause ends them."""
-    if known.paused or active.paused:
-        active.activation_seq = next_seq
-    elif isinstance(known, ActiveSpells) and active.activation_seq == known.activation_seq:
-        active.go_on_from(known, next_seq)
 
 
 def _decode(record: InputRecord, limits: Limits) -> QueryRecord:

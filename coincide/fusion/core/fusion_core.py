@@ -7,23 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import UNSET
 
 from coincide import Stream
+from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.admission import RowAdmission
-from coincide.fusion.core.answer_records import (
-    coalescing,
-    episode_changes,
-    match_records,
-    spell_changes,
-    window_answers,
-)
-from coincide.fusion.core.host import UNKNOWING, Host
 from coincide.fusion.core.no_numbers import no_number_letters
-from coincide.fusion.core.query_turns import QueryTurns
 from coincide.fusion.core.restoring import header_of, restored_state
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.core.stream_changes import StreamDeclarations
-from coincide.fusion.episodes.episode_slots import EpisodeSlots
+from coincide.fusion.kinds.query_turns import QueryTurns
 from coincide.fusion.matching.search_work import NO_CLOCK, ClockS
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.readings.source import Choose
@@ -33,8 +25,8 @@ from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.saving.area_slots import AreaSlots
 from coincide.fusion.saving.row_slots import RowSlots
+from coincide.fusion.saving.slot_store import SlotStore
 from coincide.fusion.saving.state_format import Header, reading
-from coincide.fusion.spells.spell_slots import SpellSlots
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.output_record import OutputRecord
@@ -146,17 +138,13 @@ class FusionCore:
     ) -> tuple[list[OutputRecord], list[OutputRecord], list[DeadLetter]]:
         """Return matches, changes of what lasts, and letters about values that are no numbers."""
         queries, totals = self._state.queries, self._state.totals
-        begun = queries.begin(accepted.rows, self._state.rows.columns)
-        matches = match_records(queries, turns, accepted)
-        lasting = episode_changes(queries)
-        lasting += window_answers(queries, turns, before)
-        lasting += [change.to_record() for change in begun.ended]
-        lasting += spell_changes(queries, turns, before)
-        refused = list(no_number_letters(begun.no_numbers, accepted.rows, self._state.codes))
-        totals.matches += len(matches)
-        totals.episodes += len(lasting)
+        no_numbers = queries.begin(accepted.rows, self._state.rows.columns)
+        answers = queries.answers(turns, accepted, before)
+        refused = list(no_number_letters(no_numbers, accepted.rows, self._state.codes))
+        totals.matches += len(answers.matches)
+        totals.episodes += len(answers.lasting)
         totals.no_number += len(refused)
-        return matches, lasting, refused
+        return list(answers.matches), list(answers.lasting), refused
 
     def _write_journal(self, accepted: EventColumns) -> None:
         """Write the accepted rows, the last ones that are kept, into slots."""
@@ -176,9 +164,10 @@ class FusionCore:
         sweeper.forget_spare_templates()
         return ended
 
-    def _slots(self) -> tuple[RowSlots, EpisodeSlots, AreaSlots, SpellSlots]:
+    def _slots(self) -> list[RowSlots | AreaSlots | SlotStore]:
         state = self._state
-        return state.row_slots, state.queries.episodes.slots, state.area_slots, state.queries.spells.slots
+        of_kinds = [kind.slots for kind in state.queries.kinds.values()]
+        return [state.row_slots, state.area_slots, *(slots for slots in of_kinds if slots is not None)]
 
     def _health(self) -> dict[int, KeptRecord]:
         """Return what is to be told of sensors, and make room for new ones."""
@@ -190,7 +179,7 @@ class FusionCore:
 
     def _status(self) -> StatusRecord:
         state = self._state
-        look_ups, areas = state.queries.joins.finder.look_ups, state.codes.areas
+        look_ups, areas = state.queries.joins.joins.finder.look_ups, state.codes.areas
         limits = state.limits
         reached_us = areas.watermark.state_us
         reached_us = reached_us[reached_us != BEFORE_ALL_US]
@@ -203,7 +192,7 @@ class FusionCore:
                     active.matches,
                     active.episodes,
                     active.work,
-                    coalescing(state.queries.sliding, active),
+                    state.queries.coalescing(active),
                     active.suspensions or UNSET,
                 )
                 for active in state.queries.control.in_force()

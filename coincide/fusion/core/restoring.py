@@ -12,7 +12,6 @@ from coincide.fusion.control.known_streams import KnownStream, KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.core.shard_queries import ShardQueries
-from coincide.fusion.episodes.episode_slots import EpisodeSlot
 from coincide.fusion.readings.source import Choose
 from coincide.fusion.rows.areas import Areas, Silence
 from coincide.fusion.rows.event_table import EventColumns
@@ -29,7 +28,6 @@ from coincide.fusion.saving.state_format import (
     UnfitStateError,
     number_of,
 )
-from coincide.fusion.spells.spell_slots import SpellSlot
 from coincide.queries import query_from_json
 
 
@@ -46,8 +44,8 @@ def header_of(state: ShardState) -> Header:
         streams=[_saved_stream(known) for known in state.codes.streams.all()],
         buffered=state.rows.buffered,
         live_slots=sorted(state.row_slots.live),
-        next_episode_slot=state.queries.episodes.slots.next,
-        episode_slots=sorted(state.queries.episodes.slots.live),
+        next_episode_slot=state.queries.joins.slots.next,
+        episode_slots=sorted(state.queries.joins.slots.live),
         totals=state.totals,
         control_offset=state.queries.control.offset,
         queries=[_saved_query(active) for active in state.queries.control.in_force()],
@@ -152,12 +150,8 @@ def _restore_rows(state: ShardState, header: Header, slots: Mapping[int, bytes])
 
 def _restore_queries(queries: ShardQueries, kept: EventColumns, header: Header, slots: Mapping[int, bytes]) -> None:
     queries.rebuild(kept)
-    queries.episodes.slots.next = header.next_episode_slot
-    episodes = [EpisodeSlot.decode(slot) for slot in _needed(slots, header.episode_slots)]
-    queries.episodes.restore(queries.control.active.values(), episodes)
-    queries.spells.slots.next = header.next_spell_slot
-    spells = [SpellSlot.decode(slot) for slot in _needed(slots, header.spell_slots)]
-    queries.spells.restore(queries.control.spells.values(), spells, kept)
+    queries.joins.restore(header.next_episode_slot, _needed(slots, header.episode_slots), kept)
+    queries.spells.restore(header.next_spell_slot, _needed(slots, header.spell_slots), kept)
 
 
 def _remember_ids(rows: EventColumns, areas: Areas) -> None:

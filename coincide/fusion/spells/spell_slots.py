@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
 from msgspec import Raw, Struct, msgpack
 
 from coincide.fusion.episodes.episode_records import GroupKey
+from coincide.fusion.saving.slot_store import SlotStore
 from coincide.fusion.saving.state_format import FORMAT, decode_state
 
 FIRST_NUMBER = -(2**30)  # those of episodes are numbered from -1 down
@@ -65,24 +65,13 @@ _decoder = msgpack.Decoder(SpellSlot)
 _Place = tuple[str, str]  # query and area
 
 
-@dataclass
-class SpellSlots:
+class SpellSlots(SlotStore):
     """Writes what has changed: the slots of a query and area in which nothing was settled stay as they are."""
 
-    max_slot_bytes: int
-    next: int = FIRST_NUMBER
-    written: dict[int, bytes] = field(default_factory=dict)  # in this batch
-    dropped: list[int] = field(default_factory=list)  # written in an earlier batch and needless now
-    _held: dict[_Place, dict[int, list[bytes]]] = field(default_factory=dict)  # content by slot
-
-    @property
-    def live(self) -> set[int]:
-        """Return the numbers of the slots that are needed."""
-        return {number for slots in self._held.values() for number in slots}
-
-    def begin(self) -> None:
-        """Begin a batch."""
-        self.written, self.dropped = {}, []
+    def __init__(self, max_slot_bytes: int) -> None:
+        super().__init__(FIRST_NUMBER)
+        self.max_slot_bytes = max_slot_bytes
+        self._held: dict[_Place, dict[int, list[bytes]]] = {}  # content by slot
 
     def write(self, query: str, settled: Sequence[SettledStretch]) -> None:
         """Let the slots of a query say this, by area and group."""
@@ -103,6 +92,7 @@ class SpellSlots:
             group = slot.settled[0].group
             contents = list(map(msgpack.encode, slot.settled))
             self._held.setdefault((group.query, group.area), {})[slot.number] = contents
+            self.live.add(slot.number)
 
     def settled(self, query: str) -> list[SettledStretch]:
         """Return what the slots of a query say."""
@@ -119,15 +109,12 @@ class SpellSlots:
         yield self._new_slot(contents[begin:])
 
     def _new_slot(self, contents: Sequence[bytes]) -> tuple[int, list[bytes]]:
-        number = self.next
-        self.next -= 1
-        self.written[number] = msgpack.encode((FORMAT, number, list(map(Raw, contents))))
+        number = self.add(lambda number: msgpack.encode((FORMAT, number, list(map(Raw, contents)))))
         return number, list(contents)
 
     def _drop(self, place: _Place) -> None:
         for number in self._held.pop(place, {}):
-            if self.written.pop(number, None) is None:
-                self.dropped.append(number)
+            self.remove(number)
 
 
 _content_decoder = msgpack.Decoder(SettledStretch)

@@ -15,7 +15,7 @@ from deploy.local.machine import ROOT
 from services.alerting.queries.judges import JUDGES
 from services.console.pages.queries.query_words import WORDS
 
-NAMES = {kind.__name__ for kind in KINDS}
+NAMES = {kind.__name__ for kind in KINDS} | {"ActiveQuery", "ActiveReadings", "ActiveSpells"}
 FREE = ("coincide/queries", "coincide/live", "spark_jobs")  # each class of itself; engines of their own
 
 

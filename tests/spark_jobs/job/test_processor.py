@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from coincide.fusion.core.host import UNKNOWING, Host
+from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from coincide import Histogram
+from coincide.fusion.control.host import Host
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core import area_rates
 from coincide.fusion.core.fusion_core import FusionCore
-from coincide.fusion.core.host import Host
 from coincide.fusion.readings import window_records
 from coincide.joins.search.search import Search
 from deploy.local.machine import ROOT

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from coincide.fusion.control.host import Host
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
-from coincide.fusion.core.host import Host
 from coincide.fusion.records.kafka_records import Output
 from tests.coincide.fusion.inputs import STREAMS, Row, frame, put, query_json
 from tests.coincide.fusion.outputs import episodes, matches, status
@@ -112,7 +112,7 @@ def test_queries_that_are_all_dear_share_the_time_of_a_push() -> None:
     rows = [Row(f"{stream}{nth}", 1000, stream=stream) for nth in range(30) for stream in "ps"]
     began_s = next(clock)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("coincide.fusion.core.query_turns.RECORDS_AT_ONCE", 1)
+        patch.setattr("coincide.fusion.kinds.query_turns.RECORDS_AT_ONCE", 1)
         output = core.push([frame(0, rows)])
     assert next(clock) - began_s < 25
     limits = [suspended(output, f"dear{nth}")[""]["limit"] for nth in range(12)]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
+from coincide.fusion.control.host import Host
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
-from coincide.fusion.core.host import Host
 from tests.coincide.fusion.inputs import Row, frame, put, removal, started
 from tests.coincide.fusion.outputs import SavedCore, episodes, letters, status
 

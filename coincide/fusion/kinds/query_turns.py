@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from coincide.fusion.control.control import EVERYWHERE, QueryInForce
+from coincide.fusion.control.host import Host
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.core.host import Host
 from coincide.fusion.matching.search_work import (
     RECORDS_AT_ONCE,
     ClockS,
