@@ -99,6 +99,18 @@ def test_a_run_is_asked_for_in_the_form_and_shows_its_curve(open_page: OpenPage,
     expect(row.locator(".number").nth(1)).to_have_attribute("title", re.compile(f"matches {run['matches']}"))
 
 
+def test_a_double_click_asks_once(open_page: OpenPage, line: Line) -> None:
+    remove_runs(line)
+    page = open_page("/history")
+    form = page.get_by_label("Ask for a run")
+    form.get_by_label("Query").select_option(QUERY)
+    form.get_by_label("Range").select_option("3600")  # whose end is now, so that each asks for another run
+    form.get_by_role("button", name="Ask", exact=True).dblclick()
+    page.wait_for_url(re.compile(r"/history\?run=r-[0-9a-f]{32}$"))
+    expect(chosen(page)).to_contain_text("It is done")
+    assert len(line.call("GET", "alerting", "/v1/history-runs").raise_for_status().json()["items"]) == 1
+
+
 def test_a_run_is_compared_with_what_is_live_and_each_difference_leads_to_its_time(
     open_page: OpenPage, line: Line
 ) -> None:

@@ -5,6 +5,7 @@ NiceGUI evaluates some props: a text of sensors or people never goes into `props
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -304,14 +305,19 @@ def change_button(
 ) -> None:
     """Show a button that makes a change, and one that copies the very same request; `change` may raise `RestError`.
 
-    `when_done` hears the answer, and `refused` says why there is none; it says `meanwhile` until then.
+    `when_done` hears the answer, and `refused` says why there is none; it says `meanwhile` until then, when
+    another click does nothing.
     """
+    at_work = asyncio.Lock()
 
     async def make() -> None:
+        if at_work.locked():  # a second click before the first one is answered
+            return
         refused.set_text(meanwhile)
         try:
             wanted = change()
-            answer = await viewer.rest.make(wanted)
+            async with at_work:
+                answer = await viewer.rest.make(wanted)
         except RestError as error:
             is_old = error.status == httpx2.codes.PRECONDITION_FAILED and "If-Match" in wanted.headers
             refused.set_text(CHANGED_MEANWHILE if is_old else str(error))
