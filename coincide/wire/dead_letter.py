@@ -1,7 +1,7 @@
 """Records of coincide.dead-letters: what could not be used, and why."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -11,6 +11,9 @@ from coincide.wire.fields import NULL, UNREADABLE, FormatVersion, Int64, Name, W
 from coincide.wire.output_record import OutputRecord, keyed
 
 LONGEST_RECORD_TEXT = 2048  # characters of a record that is no JSON object
+
+
+Source = Literal["ingest", "fusion"]
 
 
 class DeadLetter(Struct, frozen=True, kw_only=True):
@@ -24,7 +27,7 @@ class DeadLetter(Struct, frozen=True, kw_only=True):
             extra_json_schema={"pattern": "^d-[0-9a-f]{32}$"},
         ),
     ] = ""
-    source: Annotated[Name, Meta(description="Who refused it.", extra_json_schema={"enum": ["ingest", "fusion"]})] = (
+    source: Annotated[Name, Meta(description="Who refused it.", extra_json_schema={"enum": list(get_args(Source))})] = (
         "fusion"
     )
     reason: Annotated[

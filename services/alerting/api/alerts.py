@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.listings import (
     Accept,
     Instant,
@@ -30,15 +31,15 @@ from services.common.access.who import Author
 from services.common.http.pages import PageParameters, json_page
 from services.common.http.problem import Problem
 
-AlertId = Annotated[str, Path(max_length=200, description="The alert's id.")]
+AlertId = Annotated[str, Path(max_length=LONGEST_NAME, description="The alert's id.")]
 
 
 class AlertParameters(QueryListParameters):
     """Filters and page of GET /v1/alerts."""
 
     state: Literal["firing", "acknowledged", "resolved"] | None = Field(None, description="Only alerts in this state.")
-    severity: str | None = Field(None, max_length=200, description="Only alerts so severe.")
-    area: str | None = Field(None, max_length=200, description="Only alerts of this area.")
+    severity: str | None = Field(None, max_length=LONGEST_NAME, description="Only alerts so severe.")
+    area: str | None = Field(None, max_length=LONGEST_NAME, description="Only alerts of this area.")
     kind: Literal["episode", "match", "system"] | None = Field(None, description="Only alerts of this kind.")
     from_: Instant | None = Field(None, alias="from", description="Only alerts that fired at or after this time.")
     to: Instant | None = Field(None, description="Only alerts that fired at or before this time.")
@@ -49,7 +50,7 @@ class AcknowledgementBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    by: str = Field(min_length=1, max_length=200, description="Who.")
+    by: str = Field(min_length=1, max_length=LONGEST_NAME, description="Who.")
     why: str = Field("", max_length=1000, description="What they know or do about it.")
 
 

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy import Engine
 
-from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.dead_letter import DeadLetter, Source
+from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.listings import (
     FLAGS,
     Accept,
@@ -43,8 +44,10 @@ from services.common.http.problem import Problem
 class MatchParameters(QueryListParameters):
     """Filters and page of GET /v1/matches."""
 
-    area: str | None = Field(None, max_length=200, description="Only matches in this area.")
-    sensor: str | None = Field(None, max_length=200, description="Only matches with a member from this sensor.")
+    area: str | None = Field(None, max_length=LONGEST_NAME, description="Only matches in this area.")
+    sensor: str | None = Field(
+        None, max_length=LONGEST_NAME, description="Only matches with a member from this sensor."
+    )
     from_: Instant | None = Field(None, alias="from", description="Only what may have happened at or after this time.")
     to: Instant | None = Field(None, description="Only what may have happened at or before this time.")
     min_probability: float | None = Field(
@@ -94,13 +97,13 @@ def matches_router(engine: Engine, lists: Lists) -> APIRouter:
     return router
 
 
-EpisodeId = Annotated[str, Path(max_length=200, description="The episode's id.")]
+EpisodeId = Annotated[str, Path(max_length=LONGEST_NAME, description="The episode's id.")]
 
 
 class EpisodeParameters(QueryListParameters):
     """Filters and page of GET /v1/episodes."""
 
-    area: str | None = Field(None, max_length=200, description="Only episodes in this area.")
+    area: str | None = Field(None, max_length=LONGEST_NAME, description="Only episodes in this area.")
     from_: Instant | None = Field(None, alias="from", description="Only episodes that end at or after this time.")
     to: Instant | None = Field(None, description="Only episodes that start at or before this time.")
     min_probability: float | None = Field(
@@ -171,10 +174,12 @@ def _missing(id_: str) -> Problem:
 class DeadLetterParameters(ListParameters):
     """Filters and page of GET /v1/dead-letters."""
 
-    reason: str | None = Field(None, max_length=200, description="Only letters with this reason, such as late.")
-    area: str | None = Field(None, max_length=200, description="Only letters of this area.")
-    sensor: str | None = Field(None, max_length=200, description="Only letters of this sensor.")
-    source: str | None = Field(None, max_length=200, description="Only letters from ingest, or from fusion.")
+    reason: str | None = Field(
+        None, max_length=LONGEST_NAME, description="Only letters with this reason, such as late."
+    )
+    area: str | None = Field(None, max_length=LONGEST_NAME, description="Only letters of this area.")
+    sensor: str | None = Field(None, max_length=LONGEST_NAME, description="Only letters of this sensor.")
+    source: Source | None = Field(None, description="Only letters from ingest, or from fusion.")
     from_: Instant | None = Field(None, alias="from", description="Only letters written at or after this time.")
     to: Instant | None = Field(None, description="Only letters written at or before this time.")
 

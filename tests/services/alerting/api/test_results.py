@@ -161,6 +161,8 @@ def test_dead_letters_by_what_they_say(api: Api) -> None:
 
     assert ids() == ["d-3", "d-2", "d-1"]
     assert ids(source="ingest") == ["d-1"]
+    refused = api.client.get("/v1/dead-letters", params={"source": "gateway"})
+    assert (refused.status_code, refused.json()["allowed"]) == (422, "'ingest' or 'fusion'")
     assert ids(reason="late", area="bay") == ["d-2"]
     assert ids(sensor="s9") == ["d-1"]
     assert ids(to=str(RECEIVED_AT_MS * 1000)) == ["d-3", "d-1"]
