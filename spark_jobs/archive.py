@@ -11,8 +11,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from services.common.program.stop_signals import set_by_signals
 from services.common.settings import SettingsError, load_settings
-from services.common.stop_signals import set_by_signals
 from spark_jobs.archiving.archive_query import archive_query
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.archiving.job_metrics import ArchiveMetrics

@@ -14,8 +14,8 @@ from pathlib import Path
 from coincide import Stream
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
+from services.common.program.stop_signals import set_by_signals
 from services.common.settings import SettingsError, load_settings, load_streams
-from services.common.stop_signals import set_by_signals
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError

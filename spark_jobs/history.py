@@ -21,8 +21,9 @@ from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.faults import refusal_of
+from services.common.program.asgi_server import ServerThread
+from services.common.program.stop_signals import set_by_signals
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
-from services.common.stop_signals import set_by_signals
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.replaying.live_answer import query_history
@@ -40,7 +41,7 @@ from spark_jobs.runs.comparing import compared
 from spark_jobs.runs.learning_run import LearningRun, Proposed
 from spark_jobs.runs.run import Run
 from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
-from spark_jobs.runs.run_server import RunServer, RunService, read_request
+from spark_jobs.runs.run_server import RunService, create_app, read_request
 from spark_jobs.settings import HistorySettings
 
 DEFAULT_CONFIG = Path("config/history.yaml")
@@ -102,13 +103,12 @@ def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     queue = history_queue(settings, streams, partial(propose, settings))
     service = run_service(queue, settings)
     access = ComponentAccess("history", settings, service.registry)
-    server = RunServer(settings, access, service)
+    server = ServerThread(create_app(service, access.audit), settings, access)
     queue.start()
     server.start()
     while not stopping.wait(LOOK_S):  # a signal right before a wait is heeded after it
         pass
-    server.shutdown()
-    server.server_close()
+    server.stop()
     if not queue.stop(STOP_TIMEOUT_S):
         # The run at work gets no core to see that it shall end. Its processes end with us, and the next one does it.
         os._exit(0)

@@ -21,8 +21,8 @@ from coincide import Histogram
 from deploy.local.machine import ROOT, LocalError, exit_with
 from services.common.access.component_access import trust_context
 from services.common.operations import configure_logs
+from services.common.program.stop_signals import set_by_signals
 from services.common.settings import load_streams
-from services.common.stop_signals import set_by_signals
 from services.ingest.registry.sensors_file import load_sensors
 
 #: Ids as in config/: the area, its stream, and the query that looks for bangs.

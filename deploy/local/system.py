@@ -22,6 +22,7 @@ from deploy.local.java import find_java
 from deploy.local.layout import Layout
 from deploy.local.machine import LocalError, is_free, wait_until
 from deploy.local.supervision import Start, Supervision, owner_of
+from services.common.http.problem_document import MEDIA_TYPE
 from spark_jobs.job.restarts import HALTED
 
 #: What runs, in the order of starting. All but the last need the first, and its topics; the console needs nobody.
@@ -201,7 +202,10 @@ class System:
     def _halt_of(self, name: str) -> str | None:
         """Return what ``name`` says while it waits for a person, else None."""
         answer = None if name == "kafka" else self._readiness(name)
-        return answer.text.strip() if answer is not None and answer.text.startswith(HALTED) else None
+        if answer is None or answer.headers.get("content-type") != MEDIA_TYPE:
+            return None
+        said = str(answer.json()["detail"])
+        return said if said.startswith(HALTED) else None
 
     def wait_ready(self, *names: str, report: Report = _silent) -> None:
         """Return when ``names``, or all processes, are ready; a start is waited for as long as it makes progress.

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from services.alerting.server import build_app, serve
+from services.alerting.server import build_server
 from services.alerting.settings import AlertingSettings
-from services.common.access.component_access import tls_context
 from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
 
@@ -21,13 +20,13 @@ def main(arguments: list[str] | None = None) -> int:
     os.umask(0o077)  # a database of SQLite holds receivers' secrets
     try:
         settings = load_settings(AlertingSettings, parser.parse_args(arguments).config, os.environ)
-        tls = tls_context(settings)
-        app = build_app(settings)
+        server = build_server(settings)
     except (SettingsError, SQLAlchemyError, ValueError, OSError) as error:
         print(f"alerting cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 1
     configure_logs(settings.log_level)
-    return serve(app, settings, tls)
+    server.run()
+    return server.status
 
 
 if __name__ == "__main__":

@@ -4,13 +4,10 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from ssl import SSLContext
 from types import FrameType
 
-import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
@@ -47,8 +44,8 @@ from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
-from services.common.http.bounded_protocol import bounded_by
 from services.common.kafka.clients import create_consumer
+from services.common.program.asgi_server import AsgiServer
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import load_streams
 
@@ -180,18 +177,16 @@ def _listeners(hub: LiveHub, progress: Progress, telling: Telling) -> Listeners:
     return Listeners(stored, reached, telling.begin, telling.pause)
 
 
-class Server(uvicorn.Server):
+class AlertingServer(AsgiServer):
     """uvicorn waits for every response before it stops; this server also ends the live streams, which never end.
 
-    It stops, too, when the database's file is lost.
+    It stops, too, with the exit status `LOST`, when the database's file is lost.
     """
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        assert isinstance(config.app, Guarded)  # noqa: S101 - `serve` gives it one
-        assert isinstance(config.app.application, FastAPI)  # noqa: S101 - `build_app` does
-        self._parts = config.app.application.state
-        self.status = 0
+    def __init__(self, app: Guarded, settings: AlertingSettings) -> None:
+        super().__init__(app, settings, timeout_graceful_shutdown=GRACE_S)
+        assert isinstance(app.application, FastAPI)  # noqa: S101 - `build_app` does
+        self._parts = app.application.state
 
     async def on_tick(self, counter: int) -> bool:
         """Look, ten times a second, whether to stop."""
@@ -202,28 +197,13 @@ class Server(uvicorn.Server):
             self.should_exit, self.status = True, LOST
         return await super().on_tick(counter)
 
-    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; called as a signal handler, in the midst of whatever the event loop does."""
         with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
             asyncio.get_running_loop().call_soon_threadsafe(self._parts.end_live_streams)
-        # Not the base class's way, which raises the signal again at the end: a stop in order is no failure.
-        self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.should_exit = True
+        super().handle_exit(sig, frame)
 
 
-def serve(app: Guarded, settings: AlertingSettings, tls: SSLContext | None) -> int:
-    """Serve until SIGTERM or SIGINT, or until the database is lost; return the exit status, 0 or `LOST`."""
-    config = uvicorn.Config(
-        app,
-        settings.host,
-        settings.port,
-        http=bounded_by(settings.send_timeout_s),
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,  # the audit trail has addresses that nobody can make up
-        timeout_graceful_shutdown=GRACE_S,
-        ssl_context_factory=None if tls is None else lambda *_: tls,
-    )
-    server = Server(config)
-    server.run()
-    return server.status
+def build_server(settings: AlertingSettings) -> AlertingServer:
+    """Return the server; raises what `build_app` does, and SettingsError: TLS cannot be spoken."""
+    return AlertingServer(build_app(settings), settings)

@@ -6,10 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from services.common.access.component_access import tls_context
 from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
-from services.console.server import build_app, serve
+from services.console.server import build_server
 from services.console.settings import ConsoleSettings
 
 
@@ -19,13 +18,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, default=Path("config/console.yaml"), help="settings (YAML)")
     try:
         settings = load_settings(ConsoleSettings, parser.parse_args(arguments).config, os.environ)
-        tls, app = tls_context(settings), build_app(settings)
+        server = build_server(settings)
     except SettingsError as error:
         print(f"the console cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 1
     configure_logs(settings.log_level)
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request would hide all others
-    serve(app, settings, tls)
+    server.run()
     return 0
 
 

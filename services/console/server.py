@@ -1,13 +1,8 @@
 """The console's process: settings to a running server."""
 
-import signal
-from ssl import SSLContext
-from types import FrameType
-
-import uvicorn
 from prometheus_client import CollectorRegistry
 
-from services.common.http.bounded_protocol import bounded_by
+from services.common.program.asgi_server import AsgiServer
 from services.console.access.gate import Gate
 from services.console.app import create_app
 from services.console.metrics import ConsoleMetrics
@@ -24,28 +19,8 @@ def build_app(settings: ConsoleSettings) -> Gate:
     return create_app(settings, Services(settings, metrics), metrics)
 
 
-class ConsoleServer(uvicorn.Server):
-    """uvicorn raises the signal that stops it again at the end; for this server a stop in order is no failure."""
-
-    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
-        """Begin to stop; a second Ctrl-C waits for nobody."""
-        self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.should_exit = True
-
-
-def serve(app: Gate, settings: ConsoleSettings, tls: SSLContext | None) -> None:
-    """Serve until SIGTERM or SIGINT."""
-    config = uvicorn.Config(
-        app,
-        settings.host,
-        settings.port,
-        http=bounded_by(settings.send_timeout_s),
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws_max_size=LONGEST_MESSAGE_BYTES,
-        timeout_graceful_shutdown=GRACE_S,
-        ssl_context_factory=None if tls is None else lambda *_: tls,
+def build_server(settings: ConsoleSettings) -> AsgiServer:
+    """Return the server; raises SettingsError: TLS cannot be spoken."""
+    return AsgiServer(
+        build_app(settings), settings, ws="auto", ws_max_size=LONGEST_MESSAGE_BYTES, timeout_graceful_shutdown=GRACE_S
     )
-    ConsoleServer(config).run()

@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import signal
 import sys
 from pathlib import Path
 
 from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
-from services.ingest.server import serve
+from services.ingest.server import build_server
 from services.ingest.settings import IngestSettings
 
 
@@ -17,16 +16,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m services.ingest", description="Take detections over HTTP.")
     config = Path("config/ingest.yaml")
     parser.add_argument("--config", type=Path, default=config, help="settings file (default: %(default)s)")
-    # uvicorn raises the signal once more when everything has been finished: then that is a success
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         settings = load_settings(IngestSettings, parser.parse_args(arguments).config, os.environ)
         configure_logs(settings.log_level)
-        serve(settings)
+        server = build_server(settings)
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return 0
+    server.run()
+    return server.status
 
 
 if __name__ == "__main__":

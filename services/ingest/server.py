@@ -6,17 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from coincide.wire.sensor_health import HEALTH
 from services.common.access.asgi import Guarded
-from services.common.access.component_access import ComponentAccess, tls_context
+from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
-from services.common.http.bounded_protocol import bounded_by
 from services.common.kafka.clients import create_consumer, create_producer, is_refused_everywhere
+from services.common.program.asgi_server import AsgiServer
 from services.common.settings import load_streams
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import IngestHttpProtocol
@@ -102,21 +101,13 @@ def build_app(settings: IngestSettings) -> Guarded:
     return Guarded(app, access.guard, settings.max_open_per_peer)
 
 
-def serve(settings: IngestSettings) -> None:
-    """Serve until SIGTERM or SIGINT; POSTs in work are finished first. Raises SettingsError: TLS cannot be spoken."""
-    tls = tls_context(settings)
-    uvicorn.run(
+def build_server(settings: IngestSettings) -> AsgiServer:
+    """Return the server, which finishes POSTs in work before it ends; raises SettingsError."""
+    return AsgiServer(
         build_app(settings),
-        host=settings.host,
-        port=settings.port,
+        settings,
+        IngestHttpProtocol,
         loop="uvloop",
-        http=bounded_by(settings.send_timeout_s, IngestHttpProtocol),
-        ws="none",
-        log_config=None,
-        access_log=False,
         limit_concurrency=settings.max_connections,
-        server_header=False,
-        proxy_headers=False,  # the audit trail has addresses that nobody can make up
-        ssl_context_factory=None if tls is None else lambda *_: tls,
         timeout_graceful_shutdown=settings.graceful_shutdown_s,
     )

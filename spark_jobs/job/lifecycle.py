@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.access.component_access import ComponentAccess
 from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
 from services.common.kafka.clients import described_topics
@@ -27,7 +27,7 @@ from spark_jobs.job.catching_up import records_in_bulk
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.job.dataflow import OUTPUT_TOPICS, SOURCE_TOPICS, stateful_query
 from spark_jobs.job.host_clock import HostClock
-from spark_jobs.job.http_server import JobServer
+from spark_jobs.job.job_server import job_server
 from spark_jobs.job.processor import CoreFactory
 from spark_jobs.job.restarts import Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
@@ -83,11 +83,9 @@ class SparkRun:
         settings, clock = self.settings, HostClock()
         with ExitStack() as stack:
             access = ComponentAccess(self.component, settings, self.registry)
-            export_readiness(self.registry, lambda: self.liveliness.why_not_ready() is None)
-            server = JobServer(settings, access, self.registry, self.liveliness.why_not_ready)
-            stack.callback(server.server_close)
+            server = job_server(settings, access, self.registry, self.liveliness.why_not_ready)
+            stack.callback(server.stop)
             server.start()
-            stack.callback(server.shutdown)
             stack.callback(self.stopping.set)
             before_spark()
             self._refuse_unwelcoming_kafka()

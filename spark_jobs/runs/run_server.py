@@ -1,27 +1,24 @@
-"""RunServer: runs over HTTP: ask, look, read the matches or templates, compare, delete."""
+"""The application of runs over HTTP: ask, look, read the matches or templates, compare, delete."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import parse_qsl
+from typing import Annotated, Any, Literal
 
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from coincide.queries import AnyQuery
-from services.common.access.caller import REASON_HEADER, Caller, ReasonError
-from services.common.access.component_access import ComponentAccess, export_readiness
-from services.common.http.header_limits import body_length
-from services.common.http.route_table import PathRoute, RouteTable
-from services.common.http.strict_json import BodyError, parse_json
-from services.common.settings import ComponentSettings
-from spark_jobs.job.http_server import GuardedHandler, GuardedServer
+from services.common.access.audit import AuditTrail
+from services.common.access.who import Author, Who
+from services.common.http.problem import Problem, problem_response
+from services.common.http.strict_requests import StrictRequests, bounded_body, json_in
+from services.common.operations import install_operations
 from spark_jobs.replaying.request import (
     LearningRequest,
     RunError,
@@ -33,39 +30,23 @@ from spark_jobs.replaying.request import (
 from spark_jobs.replaying.run_folder import EPISODES, MATCHES, TEMPLATES
 from spark_jobs.runs.run_queue import QueueFullError, RunQueue
 
-LONGEST_BODY = 65_536
-RUN = re.compile(r"/v1/(history|learning)-runs/(r-[0-9a-f]{32})(?:/([a-z]+))?")
-PARTS = {"history": ("matches", "episodes", "curve", "compare"), "learning": ("templates",)}
-PATHS = tuple(f"/v1/{kind}-runs" for kind in PARTS)
-WHAT_IF = re.compile(r"/v1/queries/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/what-if")
+RUN = re.compile(r"r-[0-9a-f]{32}")
 FILES = {"matches": MATCHES, "episodes": EPISODES, "templates": TEMPLATES}
+PARTS = {"history": ("matches", "episodes", "curve", "compare"), "learning": ("templates",)}
 KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "warm_up_s": float | int}
 FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
 WHAT_IF_FIELDS = tuple(name for name in FIELDS if name not in ("query", "keeps_matches"))
 LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
 LONGEST_NAME = 128
-_READ = ("/livez", "/readyz", "/metrics", *(f"{path}/{{id}}/{{part}}" for path in PATHS))
-ROUTES = RouteTable(
-    [
-        *(PathRoute.of(path, "GET") for path in _READ),
-        PathRoute.of("/v1/queries/{id}/what-if", "POST"),
-        *(PathRoute.of(path, "GET", "POST") for path in PATHS),
-        *(PathRoute.of(f"{path}/{{id}}", "GET", "DELETE") for path in PATHS),
-    ]
-)
 
-
-class ProblemError(Exception):
-    """What is wrong with a request, as a problem document (RFC 9457)."""
-
-    def __init__(self, status: HTTPStatus, detail: str, **members: Any) -> None:
-        super().__init__(detail)
-        self.status, self.members = status, members
+Kind = Literal["history", "learning"]
+QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+With = Annotated[str, Query(alias="with", pattern=rf"^(live|{RUN.pattern})$")]
 
 
 @dataclass(frozen=True)
 class RunService:
-    """What the server stands on: the queue, metrics, how a request is read, and how a run is compared with another."""
+    """What the routes stand on: the queue, metrics, how a request is read, and how a run is compared with another."""
 
     queue: RunQueue
     registry: CollectorRegistry
@@ -73,152 +54,137 @@ class RunService:
     compare: Callable[[str, str], dict[str, Any]]
 
 
-class RunServer(GuardedServer):
-    """Serves on the address of its settings what `access` lets pass; SettingsError if it cannot."""
+async def _fields(request: Request) -> Mapping[str, Any]:
+    """Return the members of the body, which is a JSON object."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
+    content = json_in(await bounded_body(request))
+    if not isinstance(content, dict):
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
+    return content
 
-    def __init__(self, settings: ComponentSettings, access: ComponentAccess, service: RunService) -> None:
-        super().__init__(settings, access, _Handler)
-        self.service = service
-        export_readiness(service.registry, lambda: True)
+
+Fields = Annotated[Mapping[str, Any], Depends(_fields)]
 
 
-class _Handler(GuardedHandler):
-    timeout = 30.0  # seconds for a request
-    server: RunServer
-    routes = ROUTES
+def create_app(service: RunService, audit: AuditTrail) -> FastAPI:
+    """Return the application; routes that look into files or ask Kafka run in threads."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, dependencies=[Depends(StrictRequests())])
+    install_operations(app, service.registry, list)
+    for kind in (RunError, QueueFullError, KafkaError):
+        app.add_exception_handler(kind, _on_fault)
+    routes = RunRoutes(service, audit)
+    app.include_router(routes.of_history())
+    app.include_router(routes.of_learning())
+    return app
 
-    def do_GET(self) -> None:  # noqa: N802 - the base class calls it
-        self._answered(self._get)
 
-    def do_POST(self) -> None:  # noqa: N802
-        self._answered(self._post)
+async def _on_fault(_request: Request, error: Exception) -> Response:
+    if isinstance(error, QueueFullError):
+        return problem_response(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+    if isinstance(error, KafkaError):
+        return problem_response(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
 
-    def do_DELETE(self) -> None:  # noqa: N802
-        self._answered(self._delete)
 
-    def _get(self) -> None:
-        queue = self.server.service.queue
-        if self.place in ("/livez", "/readyz"):
-            self._answer(HTTPStatus.OK, {"status": "ready"})
-        elif self.place == "/metrics":
-            self._send(HTTPStatus.OK, generate_latest(self.server.service.registry), CONTENT_TYPE_LATEST)
-        elif self.place in PATHS:
-            runs = [said for said in queue.summaries() if self.place == f"/v1/{_kind(said)}-runs"]
-            self._answer(HTTPStatus.OK, {"items": runs})
-        else:
-            run, part = self._run()
-            if part in FILES:
-                self._send_lines(run, part)
-            elif part == "compare":
-                self._answer(HTTPStatus.OK, self.server.service.compare(run, _other(self.query)))
-            elif part == "curve":
-                said = queue.summary(run) or {}
-                self._answer(HTTPStatus.OK, {name: said.get(name) for name in ("run", "state", "curve", "histogram")})
-            else:
-                self._answer(HTTPStatus.OK, queue.summary(run) or {})
+class RunRoutes:
+    """The routes of runs that answer a query, and of those that learn templates."""
 
-    def _post(self) -> None:
-        if self.headers.get_content_type() != "application/json":  # no page of another origin can send that unasked
-            raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
-        fields = self._body()
-        if what_if := WHAT_IF.fullmatch(self.place):
+    def __init__(self, service: RunService, audit: AuditTrail) -> None:
+        self._service, self._queue, self._audit = service, service.queue, audit
+
+    def of_history(self) -> APIRouter:
+        """Return the routes of runs that answer a query."""
+        router = self._reading("history")
+
+        @router.post("/v1/history-runs")
+        def start(fields: Fields, who: Who) -> Response:
+            return self._submitted(fields, who.key)
+
+        @router.post("/v1/queries/{id}/what-if")
+        def ask_what_if(id: QueryId, fields: Fields, who: Who) -> Response:  # noqa: A002
             _refuse_unknown(fields, WHAT_IF_FIELDS)
-            self._submitted({**fields, "query": what_if[1], "keeps_matches": False})
-        elif self.place == "/v1/history-runs":
-            self._submitted(fields)
-        else:
+            return self._submitted({**fields, "query": id, "keeps_matches": False}, who.key)
+
+        @router.delete("/v1/history-runs/{id}", status_code=HTTPStatus.NO_CONTENT)
+        def delete(id: str, leave: bool = False) -> None:  # noqa: A002
+            self._deleted("history", id, leave=leave)
+
+        return router
+
+    def of_learning(self) -> APIRouter:
+        """Return the routes of runs that learn; the audit trail is told who wants that, for it ends with proposals."""
+        router = self._reading("learning")
+
+        @router.post("/v1/learning-runs")
+        def start(fields: Fields, author: Author) -> Response:
             _refuse_unknown(fields, LEARNING_FIELDS)
-            self._learning(read_learning(fields))
+            request = read_learning(fields)
+            summary, is_new = self._queue.submit(request, author.key)
+            if is_new:
+                self._audit.note(author, "learning_run.asked", request.id, None, summary["request"])
+            return _told(summary)
 
-    def _delete(self) -> None:
-        run, _ = self._run()
-        queue, author = self.server.service.queue, self._author()
-        said = queue.summary(run) or {}
-        is_deleted = queue.leave(run) if _leaves(self.query) else queue.delete(run)
-        if is_deleted and said and _kind(said) == "learning":
-            self.server.access.audit.note(author, "learning_run.deleted", run, said["request"], None)
-        self._send(HTTPStatus.NO_CONTENT, b"")
+        @router.delete("/v1/learning-runs/{id}", status_code=HTTPStatus.NO_CONTENT)
+        def delete(id: str, author: Author, leave: bool = False) -> None:  # noqa: A002
+            said = self._summary("learning", id)
+            if self._deleted("learning", id, leave=leave):
+                self._audit.note(author, "learning_run.deleted", id, said["request"], None)
 
-    def _submitted(self, fields: Mapping[str, Any]) -> None:
-        _refuse_unknown(fields, FIELDS)
-        summary, _ = self.server.service.queue.submit(self.server.service.request_of(fields), self.caller.key)
-        self._told(summary)
+        return router
 
-    def _learning(self, request: LearningRequest) -> None:
-        """Learn, and tell the audit trail who wants that: it ends with proposals."""
-        author = self._author()
-        summary, is_new = self.server.service.queue.submit(request, self.caller.key)
-        if is_new:
-            self.server.access.audit.note(author, "learning_run.asked", request.id, None, summary["request"])
-        self._told(summary)
+    def _reading(self, kind: Kind) -> APIRouter:
+        router = APIRouter()
+        path = f"/v1/{kind}-runs"
 
-    def _author(self) -> Caller:
-        try:
-            return self.caller.because(self.headers.get(REASON_HEADER))
-        except ReasonError as error:
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
+        @router.get(path)
+        def list_runs() -> Response:
+            return JSONResponse({"items": [each for each in self._queue.summaries() if _kind(each) == kind]})
 
-    def _told(self, summary: Mapping[str, Any]) -> None:
-        self._answer(HTTPStatus.OK if summary["state"] == "done" else HTTPStatus.ACCEPTED, summary)
+        @router.get(f"{path}/{{id}}")
+        def read_run(id: str) -> Response:  # noqa: A002
+            return JSONResponse(self._summary(kind, id))
 
-    def _run(self) -> tuple[str, str | None]:
-        """Return the run that the path names, and which part of it."""
-        matched = RUN.fullmatch(self.place)
-        said = None if matched is None else self.server.service.queue.summary(matched[2])
-        if matched is None or said is None or matched[1] != _kind(said) or matched[3] not in (None, *PARTS[matched[1]]):
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:200]}")
-        return matched[2], matched[3]
+        @router.get(f"{path}/{{id}}/{{part}}")
+        def read_part(id: str, part: str, other: With = "live") -> Response:  # noqa: A002
+            said = self._summary(kind, id)
+            if part not in PARTS[kind]:
+                raise Problem(HTTPStatus.NOT_FOUND, f"a run has no {part[:100]}: {', '.join(PARTS[kind])}")
+            if part == "compare":
+                return JSONResponse(self._service.compare(id, other))
+            if part == "curve":
+                return JSONResponse({name: said.get(name) for name in ("run", "state", "curve", "histogram")})
+            return self._lines(id, part)
 
-    def _body(self) -> Mapping[str, Any]:
-        length = body_length(self.headers.get("Content-Length", ""))
-        if length is None:
-            raise ProblemError(HTTPStatus.LENGTH_REQUIRED, "Content-Length must say how many bytes the body has")
-        if length > LONGEST_BODY:
-            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body must have at most {LONGEST_BODY} bytes")
-        try:
-            content = parse_json(self.rfile.read(length))
-        except BodyError as error:
-            raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), **error.members) from None
-        if not isinstance(content, dict):
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
-        return content
+        return router
 
-    def _send_lines(self, run: str, part: str) -> None:
-        path = self.server.service.queue.folder(run).path / FILES[part]
+    def _summary(self, kind: Kind, run: str) -> dict[str, Any]:
+        """Return what is known of a run; a `Problem` where there is none of this kind."""
+        said = self._queue.summary(run) if RUN.fullmatch(run) else None
+        if said is None or _kind(said) != kind:
+            raise Problem(HTTPStatus.NOT_FOUND, f"there is no run {run[:100]}")
+        return said
+
+    def _lines(self, run: str, part: str) -> Response:
+        path = self._queue.folder(run).path / FILES[part]
         if not path.exists():
-            raise ProblemError(
-                HTTPStatus.CONFLICT,
-                f"there are no {part}: the state says why, or the run counts only, or its query has none",
-            )
-        with path.open("rb") as lines:
-            self._head(HTTPStatus.OK, "application/x-ndjson", path.stat().st_size)
-            while block := lines.read(1 << 16):
-                self.wfile.write(block)
+            why = f"there are no {part}: the state says why, or the run counts only, or its query has none"
+            raise Problem(HTTPStatus.CONFLICT, why)
+        return FileResponse(path, media_type="application/x-ndjson")
 
-    def _answered(self, answer: Callable[[], None]) -> None:
-        try:
-            answer()
-        except ProblemError as error:
-            self.problem(error.status, str(error), **error.members)
-        except RunError as error:
-            self.problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-        except QueueFullError as error:
-            self.problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
-        except KafkaError as error:
-            self.problem(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
+    def _deleted(self, kind: Kind, run: str, *, leave: bool) -> bool:
+        self._summary(kind, run)
+        return self._queue.leave(run) if leave else self._queue.delete(run)
 
-    def _answer(self, status: HTTPStatus, content: Mapping[str, Any]) -> None:
-        self._send(status, json.dumps(content).encode())
+    def _submitted(self, fields: Mapping[str, Any], key: str | None) -> Response:
+        _refuse_unknown(fields, FIELDS)
+        summary, _ = self._queue.submit(self._service.request_of(fields), key)
+        return _told(summary)
 
-    def _send(self, status: HTTPStatus, body: bytes, content_type: str = "application/json") -> None:
-        self._head(status, content_type, len(body))
-        self.wfile.write(body)
 
-    def _head(self, status: HTTPStatus, content_type: str, length: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(length))
-        self.end_headers()
+def _told(summary: Mapping[str, Any]) -> Response:
+    return JSONResponse(summary, HTTPStatus.OK if summary["state"] == "done" else HTTPStatus.ACCEPTED)
 
 
 def read_request(fields: Mapping[str, Any], query_of: Callable[[Any], AnyQuery], source: RunSource) -> RunRequest:
@@ -292,30 +258,9 @@ def _refuse_unknown(fields: Mapping[str, Any], known: tuple[str, ...]) -> None:
     if unknown := sorted(set(fields) - set(known)):
         allowed = ", ".join(known)
         detail = f"{unknown[0]}: unknown; known are {allowed}"
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=unknown[0], allowed=allowed)
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=unknown[0], allowed=allowed)
 
 
 def _kind(summary: Mapping[str, Any]) -> str:
     """Return in which collection a run is."""
     return "history" if asks_query(summary["request"]) else "learning"
-
-
-def _parameter(query: str, name: str, usual: str) -> str:
-    said = [value for each, value in parse_qsl(query) if each == name]
-    if len(said) > 1:
-        raise RunError(f"{name}: stands {len(said)} times in the query string: it may stand there once")
-    return said[0] if said else usual
-
-
-def _leaves(query: str) -> bool:
-    leaves = _parameter(query, "leave", "false")
-    if leaves not in ("true", "false"):
-        raise RunError(f"leave is {leaves[:80]!r}: true or false")
-    return leaves == "true"
-
-
-def _other(query: str) -> str:
-    other = _parameter(query, "with", "live")
-    if other != "live" and not RUN.fullmatch(f"/v1/history-runs/{other}"):
-        raise RunError(f"with is {other[:80]!r}: live, or the id of a run")
-    return other

@@ -14,6 +14,7 @@ from coincide.queries import AnyQuery, query_from_json
 from coincide.wire.template_proposal import PROPOSALS, TemplateProposal
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
+from services.common.program.asgi_server import ServerThread
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.history import history_queue, run_metrics
@@ -21,7 +22,7 @@ from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import ComparedMatch
 from spark_jobs.runs.comparing import compare, is_within
 from spark_jobs.runs.run_queue import RunQueue
-from spark_jobs.runs.run_server import RunServer, RunService, read_request
+from spark_jobs.runs.run_server import RunService, create_app, read_request
 from spark_jobs.settings import HistorySettings
 from tests.console.line import STREAMS, Line
 from tests.patience import keep_priority
@@ -48,14 +49,13 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
     )
     access = ComponentAccess("history", settings, CollectorRegistry(), publisher=line.keys)
     access.ring = access.guard._ring = line.ring  # as the other components of the line
-    server = RunServer(settings, access, service)
+    server = ServerThread(create_app(service, access.audit), settings, access)
     queue.start()
     server.start()
     try:
         yield
     finally:
-        server.shutdown()
-        server.server_close()
+        server.stop()
         queue.stop(10)
 
 

@@ -1,6 +1,5 @@
 """The line with what fusion tells of itself: the job's own HTTP server, readiness and metrics, without Spark."""
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,14 +11,17 @@ from prometheus_client import CollectorRegistry
 from coincide.fusion.records.kafka_records import Output
 from deploy.local.machine import free_ports
 from services.common.access.component_access import ComponentAccess
+from services.common.kafka.connection import KafkaConnection
+from services.common.program.asgi_server import ServerThread
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics
-from spark_jobs.job.http_server import JobServer
+from spark_jobs.job.job_server import job_server
 from spark_jobs.job.restarts import Liveliness
 from spark_jobs.settings import FusionSettings
 from tests.console.line import Line
 
 STALE_AFTER_S = 3600.0
+NOWHERE = KafkaConnection(servers="127.0.0.1:1")
 PARTITION = ("coincide.detections", 0)
 
 
@@ -29,7 +31,7 @@ class WatchedLine(Line):
     def __init__(self, folder: Path, **options: Any) -> None:
         super().__init__(folder, **options)
         [self.ports["fusion"]] = free_ports(1)
-        self._fusion: JobServer | None = None
+        self._fusion: ServerThread | None = None
         self._processed = 0
         self._held: list[Sequence[tuple[Any, bytes | None, bytes | None]]] = []
         self.stalls = False
@@ -53,16 +55,15 @@ class WatchedLine(Line):
 
     def begin_fusion(self) -> None:
         """Serve what fusion tells, first or again."""
-        settings = FusionSettings(port=self.ports["fusion"], require_keys=self.needs_key)
+        settings = FusionSettings(port=self.ports["fusion"], kafka=NOWHERE, require_keys=self.needs_key)
         access = ComponentAccess("fusion", settings, CollectorRegistry(), publisher=self.keys)
-        self._fusion = JobServer(settings, access, self.registry_of_fusion, self.liveliness.why_not_ready)
-        threading.Thread(target=self._fusion.serve_forever, daemon=True).start()
+        self._fusion = job_server(settings, access, self.registry_of_fusion, self.liveliness.why_not_ready)
+        self._fusion.start()
 
     def end_fusion(self) -> None:
         """Serve it no longer."""
         if self._fusion is not None:
-            self._fusion.shutdown()
-            self._fusion.socket.close()
+            self._fusion.stop()
             self._fusion = None
 
     def stop(self) -> None:

@@ -77,19 +77,23 @@ class FusionProcess(ServiceProcess):
         return self.status_of("/readyz") == 200
 
     def is_halted(self) -> bool:
-        return self._says().startswith(HALTED)
+        return self.why_not_ready().startswith(HALTED)
 
     def halted(self) -> str:
         """Wait until it cannot go on alone, and return what it says then; it names no path."""
         self.until(self.is_halted, READY_BUDGET_S)
-        said = self._says()
+        said = self.why_not_ready()
         assert self.status_of("/readyz") == 503
         assert self.status_of("/livez") == 200
         assert str(self.folder) not in said
         return said.removeprefix(HALTED)
 
-    def _says(self) -> str:
-        return self.call("GET", "/readyz").text.strip() if self.status_of("/readyz") else ""
+    def why_not_ready(self) -> str:
+        """Return what /readyz says; nothing where it is ready, or does not answer."""
+        if self.status_of("/readyz") != 503:
+            return ""
+        said: str = self.call("GET", "/readyz").json().get("detail", "")
+        return said
 
     def metric(self, sample: str) -> float | None:
         return metric(self.url, sample)

@@ -18,7 +18,7 @@ from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports
 from services.common.access.component_access import ComponentAccess
 from services.ingest.registry.seed import seed
-from spark_jobs.job.http_server import JobServer
+from spark_jobs.job.job_server import job_server
 from spark_jobs.settings import FusionSettings
 from tests.browser import find_browser
 from tests.integration.service_process import (
@@ -75,11 +75,10 @@ def alerting(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def job(kafka: Broker) -> Iterator[str]:
     settings = FusionSettings(port=0, kafka=kafka.connection, require_keys=True)
     registry = CollectorRegistry()
-    server = JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
+    server = job_server(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
     server.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    yield f"http://127.0.0.1:{server.port}"
+    server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -236,12 +235,11 @@ def test_each_server_speaks_tls_1_2_at_least(kafka: Broker, certificate: tuple[P
         assert alerting.wait(30) == 0
     settings = FusionSettings(port=0, kafka=kafka.connection, tls_certificate=trusted, tls_key=key)
     registry = CollectorRegistry()
-    server = JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
+    server = job_server(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
     server.start()
-    with socket.create_connection(("127.0.0.1", server.server_address[1])):  # who says nothing keeps nobody waiting
-        check_tls(server.server_address[1], trusted)
-    server.shutdown()
-    server.server_close()
+    with socket.create_connection(("127.0.0.1", server.port)):  # who says nothing keeps nobody waiting
+        check_tls(server.port, trusted)
+    server.stop()
 
 
 def test_files_that_are_no_certificate_are_one_sentence(kafka: Broker, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from deploy.local.broker import Broker
 from deploy.local.machine import free_ports
 from services.common.access.component_access import ComponentAccess
 from services.ingest.registry.seed import seed
-from spark_jobs.job.http_server import JobServer
+from spark_jobs.job.job_server import job_server
 from spark_jobs.settings import FusionSettings
 from tests.browser import find_browser
 from tests.integration.foreign_site import results_of_page
@@ -120,11 +120,10 @@ def _running_job(kafka: Broker, **settings: Any) -> Iterator[str]:
     of_job = FusionSettings(port=0, kafka=kafka.connection, **settings)
     registry = CollectorRegistry()
     access = ComponentAccess("fusion", of_job, registry)
-    server = JobServer(of_job, access, registry, lambda: None)
+    server = job_server(of_job, access, registry, lambda: None)
     server.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    yield f"http://127.0.0.1:{server.port}"
+    server.stop()
 
 
 def state(line: GuardedLine) -> Any:

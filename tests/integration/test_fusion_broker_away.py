@@ -47,7 +47,7 @@ def test_the_query_is_started_again_until_the_broker_is_there(job: FusionProcess
     assert job.status_of("/readyz") == 503
     assert job.status_of("/livez") == 200
     job.until(lambda: job.metric("coincide_fusion_kafka_up") == 0)
-    job.until(lambda: job.call("GET", "/readyz").text == f"{KAFKA_AWAY}\n")
+    job.until(lambda: job.why_not_ready() == KAFKA_AWAY)
     assert job.metric('coincide_fusion_lag_records{topic="away.detections"}') is None
 
     broker.start()
@@ -61,7 +61,7 @@ def test_the_query_is_started_again_until_the_broker_is_there(job: FusionProcess
     stopped = job.process.children(recursive=True)  # Java and the Python workers: whatever they are at does not end
     for each in stopped:
         suspend(each)
-    job.until(lambda: "no sign of life" in job.call("GET", "/readyz").text)
+    job.until(lambda: "no sign of life" in job.why_not_ready())
     for each in stopped:
         each.resume()
     job.until(job.is_ready)

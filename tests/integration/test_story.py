@@ -175,7 +175,7 @@ def test_all_wait_for_a_broker_that(stage: Stage, acts: dict[str, Act], away: st
             assert service.status_of("/livez") == 200
         stage.wait(lambda: stage.fusion.status_of("/readyz") == 503)
         if away == "is killed":
-            stage.wait(lambda: stage.fusion.call("GET", "/readyz").text == f"{KAFKA_AWAY}\n")
+            stage.wait(lambda: stage.fusion.why_not_ready() == KAFKA_AWAY)
         assert stage.fusion.status_of("/livez") == 200
         (stage.broker.resume if away == "hangs" else stage.broker.start)()
         for service in services:

@@ -4,9 +4,9 @@ What is reached is noted where the component itself hands over to a route's code
 """
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
@@ -17,18 +17,17 @@ from starlette.routing import Route
 
 from services.common.access.access_keys import KeyRing
 from services.common.access.asgi import Guarded
-from services.common.access.component_access import ComponentAccess
+from services.common.access.audit import AuditTrail
 from services.common.access.guard import Guard
 from services.common.access.origins import Origins
-from services.common.kafka.connection import KafkaConnection
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSessions
 from services.console.metrics import ConsoleMetrics
 from services.ingest.http.detections_endpoint import DetectionsEndpoint
-from spark_jobs.job.http_server import GuardedHandler, JobServer
-from spark_jobs.job.http_server import _Handler as JobHandler
-from spark_jobs.runs.run_server import _Handler as RunHandler
-from spark_jobs.settings import FusionSettings
+from spark_jobs.job.job_server import job_app
+from spark_jobs.runs.run_queue import Kept, RunQueue
+from spark_jobs.runs.run_server import RunService
+from spark_jobs.runs.run_server import create_app as create_runs_app
 from tests.services.alerting.clients import running_api
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import Database
@@ -157,13 +156,16 @@ def texts(keys: KeptRecords) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def applications(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def applications(tmp_path_factory: pytest.TempPathFactory, keys: KeptRecords) -> Iterator[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("doors")
     empty_file = folder / "empty.sqlite3"
     migrated(f"sqlite:///{empty_file}")
     databases = SqliteDatabases(empty_file, folder)
     with running_api(Database(databases.engine())) as api:
-        yield {"ingest": Ingest().app, "alerting": api.client.app}
+        fusion = job_app(CollectorRegistry(), lambda: None)
+        runs = RunService(RunQueue(folder, Mock(), Kept(1)), CollectorRegistry(), Mock(), Mock())
+        history = create_runs_app(runs, AuditTrail("history", keys))
+        yield {"ingest": Ingest().app, "alerting": api.client.app, "fusion": fusion, "history": history}
     databases.close()
 
 
@@ -208,7 +210,7 @@ def may(scope: str, needed: str) -> bool:
     return needed in ("", scope) or scope == "admin"
 
 
-@pytest.mark.parametrize("component", ["ingest", "alerting"])
+@pytest.mark.parametrize("component", NEEDS)
 @pytest.mark.parametrize("mangled", MANGLED)
 def test_no_mangled_path_reaches_what_its_key_may_not(
     component: str, mangled: str, keys: KeptRecords, texts: dict[str, str], applications: Any, reached: Reached
@@ -236,7 +238,7 @@ def test_no_mangled_path_reaches_what_its_key_may_not(
     asyncio.run(ask_all())
 
 
-@pytest.mark.parametrize("component", ["ingest", "alerting"])
+@pytest.mark.parametrize("component", NEEDS)
 def test_another_method_reaches_nothing(
     component: str, keys: KeptRecords, texts: dict[str, str], applications: Any, reached: Reached
 ) -> None:
@@ -251,56 +253,6 @@ def test_another_method_reaches_nothing(
                 assert set(reached) <= {(method, template)} & set(needs), (method, template, reached)
 
     asyncio.run(ask_all())
-
-
-@pytest.fixture(scope="module", params=["fusion", "history"])
-def job(request: pytest.FixtureRequest, keys: KeptRecords) -> Iterator[tuple[str, int, Reached]]:
-    """A job's HTTP server: its name, its port, and what is reached, by the place that it goes by."""
-    reached: Reached = []
-    settings = FusionSettings(port=0, kafka=KafkaConnection(servers="127.0.0.1:1"), require_keys=True)
-    access = ComponentAccess(request.param, settings, CollectorRegistry(), publisher=keys)
-    access.guard._ring = keys.ring
-    of_history = request.param == "history"
-    base: type[GuardedHandler] = RunHandler if of_history else JobHandler
-
-    def note(self: Any) -> None:
-        reached.append((self.command, self.place))
-        self.send_response(200)
-        self.end_headers()
-
-    handler = type("Noting", (base,), {f"do_{method}": note for method in METHODS if hasattr(base, f"do_{method}")})
-    server = JobServer(settings, access, CollectorRegistry(), lambda: None)
-    server.RequestHandlerClass = handler
-    server.start()
-    yield request.param, server.server_address[1], reached
-    server.shutdown()
-    server.server_close()
-
-
-def raw_status(port: int, method: str, path: str, text: str | None) -> int:
-    shown = f"Authorization: Bearer {text}\r\n" if text else ""
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
-        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n".encode())
-        answer = connection.makefile("rb").read()
-    return int(answer.split()[1])
-
-
-@pytest.mark.parametrize("mangled", MANGLED)
-def test_nor_does_one_in_a_job(mangled: str, job: tuple[str, int, Reached], texts: dict[str, str]) -> None:
-    component, port, reached = job
-    needs = needs_of(component)
-    paths = {(method, filled(template)): scope for (method, template), scope in needs.items()}
-    for (method, path), needed in paths.items():
-        for scope in ("", "read", "ingest"):
-            reached.clear()
-            status = raw_status(port, method, MANGLED[mangled](path), texts.get(scope))
-            told = f"{method} {MANGLED[mangled](path)} with {scope or 'no key'}: {status}, reached {reached}"
-            # A place that is none of its paths is answered 404, whatever is asked of it.
-            assert all(may(scope, paths.get(each, "read")) for each in reached), told
-            if mangled == "unchanged":
-                assert bool(reached) == may(scope, needed), told
-            if mangled[:3] in {each[:3] for each in CONTROL} or "C2" in mangled:
-                assert (status, reached) == (400, []), told
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -327,7 +279,7 @@ def test_the_console_hears_nothing_of_a_control_character(kind: str, control: st
     assert (sent[0].get("status") == 400) if kind == "http" else (sent[0]["type"] == "websocket.close")
 
 
-@pytest.mark.parametrize("component", ["ingest", "alerting"])
+@pytest.mark.parametrize("component", NEEDS)
 def test_every_route_is_in_this_file(component: str, applications: Any) -> None:
     table = Guarded(applications[component], Guard(Origins("127.0.0.1"), KeyRing(), needs_key=True))._routes
     assert {(method, each.template) for each in table._routes for method in each.methods} == set(needs_of(component))

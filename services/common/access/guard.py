@@ -1,6 +1,6 @@
 """Guard: what every component asks of a request before it looks at it: path, Host, Origin, Content-Type, key, rate.
 
-It knows no server: `services.common.access.asgi` and the jobs' HTTP servers hand it a method, a path and headers.
+It knows no server: `services.common.access.asgi` hands it a method, a path and headers.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ from services.common.fault_sentences import NO_FORMS, Fault, fault_in, faults_in
 from services.common.http.problem import Problem
 from services.common.http.strict_json import BodyError, parse_json
 
+LONGEST_BODY_BYTES = 64 * 1024
+
 T = TypeVar("T", bound=msgspec.Struct)
 M = TypeVar("M", bound=BaseModel)
 
@@ -35,6 +37,16 @@ class StrictRequests:
                 raise Problem(422, detail, field=name[:100], allowed=allowed)
         if getattr(request.scope.get("route"), "body_field", None) is not None:  # FastAPI has read it
             json_in(await request.body())
+
+
+async def bounded_body(request: Request) -> bytes:
+    """Return the body of a request; a `Problem`, 413, refuses one that is too long before it is read whole."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_BODY_BYTES:
+            raise Problem(413, f"the body is larger than {LONGEST_BODY_BYTES} bytes")
+    return bytes(body)
 
 
 def json_in(body: bytes) -> Any:

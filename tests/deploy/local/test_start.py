@@ -1,5 +1,6 @@
 """How a start is waited for: what is given up, what stays up all the same, and what a person reads meanwhile."""
 
+import json
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from deploy.local.machine import LocalError
 from deploy.local.progress import lines
 from deploy.local.supervision import MOST_ENDS, Start, Supervision
 from deploy.local.system import HaltedError, PartlyUpError, System
+from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from spark_jobs.job.restarts import HALTED
 
 
@@ -37,6 +39,11 @@ class Runner(Supervision):
 Made = Callable[..., System]
 
 
+def not_ready(why: str) -> httpx2.Response:
+    content = json.dumps(problem_document(503, why))
+    return httpx2.Response(503, content=content, headers={"Content-Type": MEDIA_TYPE})
+
+
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
     """Make a system with an archive whose processes are as told; one that says nothing of itself is ready."""
@@ -48,7 +55,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
         for name in whole.processes:
             (whole.layout.logs / f"{name}.log").write_text(f"the last words of {name}\n")
         monkeypatch.setattr(whole, "is_ready", lambda name: name not in said)
-        monkeypatch.setattr(whole, "_readiness", lambda name: httpx2.Response(503, text=said.get(name, "")))
+        monkeypatch.setattr(whole, "_readiness", lambda name: not_ready(said.get(name, "")))
         return whole
 
     return make

@@ -69,7 +69,7 @@ def run(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRun]
 
     jvm = SimpleNamespace(java=SimpleNamespace(io=SimpleNamespace(RandomAccessFile=opened)))
     monkeypatch.setattr(lifecycle, "create_session", lambda _settings: MagicMock(_jvm=jvm))
-    for name in ("ComponentAccess", "JobServer", "end_session"):
+    for name in ("ComponentAccess", "job_server", "end_session"):
         monkeypatch.setattr(lifecycle, name, MagicMock())
     registry = CollectorRegistry()
     settings = FusionSettings(lock_wait_s=0.3)

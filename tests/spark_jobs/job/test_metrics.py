@@ -15,12 +15,12 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.listener import QueryIdleEvent
 
 from coincide.sliding.choice import TYPICAL
-from services.common.access.component_access import ComponentAccess, export_readiness
+from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
-from spark_jobs.job.http_server import JobServer
+from spark_jobs.job.job_server import job_server
 from spark_jobs.job.restarts import Liveliness
 from spark_jobs.settings import FusionSettings
 
@@ -272,12 +272,11 @@ def test_a_source_without_new_offsets_keeps_what_it_had_processed(registry: Coll
 def url(registry: CollectorRegistry, liveliness: Liveliness, request: pytest.FixtureRequest) -> Iterator[str]:
     settings = FusionSettings(host=request.param, port=0, kafka=KafkaConnection(servers="127.0.0.1:1"))
     access = ComponentAccess("fusion", settings, registry)
-    server = JobServer(settings, access, registry, liveliness.why_not_ready)
+    server = job_server(settings, access, registry, liveliness.why_not_ready)
     server.start()
     host = f"[{request.param}]" if ":" in request.param else request.param
-    yield f"http://{host}:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    yield f"http://{host}:{server.port}"
+    server.stop()
 
 
 def get(url: str) -> tuple[int, str]:
@@ -293,12 +292,12 @@ def test_the_server_tells_life_readiness_and_metrics(
     url: str, liveliness: Liveliness, registry: CollectorRegistry
 ) -> None:
     BatchMetrics(registry)
-    export_readiness(registry, lambda: liveliness.why_not_ready() is None)
-    assert get(f"{url}/livez") == (200, "alive\n")
-    assert get(f"{url}/readyz") == (503, "the query has not been started yet\n")
+    assert get(f"{url}/livez") == (200, '{"status":"alive"}')
+    status, said = get(f"{url}/readyz")
+    assert (status, json.loads(said)["detail"]) == (503, "the query has not been started yet")
     assert "coincide_ready 0.0" in get(f"{url}/metrics")[1]
     liveliness.saw()
-    assert get(f"{url}/readyz?verbose") == (200, "ready\n")
+    assert get(f"{url}/readyz?verbose") == (200, '{"status":"ready"}')
     assert "coincide_ready 1.0" in get(f"{url}/metrics")[1]
     assert "coincide_fusion_batches_total 0.0" in get(f"{url}/metrics")[1]
     assert get(f"{url}/other")[0] == 404
@@ -310,4 +309,4 @@ def test_a_port_in_use_is_one_sentence(registry: CollectorRegistry) -> None:
         said = f"port {port} of 127.0.0.1 cannot be served on: Address already in use"
         settings = FusionSettings(port=port)
         with pytest.raises(SettingsError, match=said):
-            JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
+            job_server(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)

@@ -2,10 +2,10 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from services.alerting import server as alerting
 from services.alerting.settings import AlertingSettings
@@ -103,23 +103,13 @@ async def test_whoever_reads_nothing_holds_nothing_for_long_on_a_real_connection
         writer.close()
 
 
-def test_each_service_goes_by_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_service_goes_by_its_setting(tmp_path: Path) -> None:
     """Whatever runs a server of uvicorn's gives it this protocol, with the time that its settings say."""
-    given: list[Any] = []
-
-    def note(*_: Any, **options: Any) -> None:
-        given.append(options["http"])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(uvicorn, "run", note)
-    monkeypatch.setattr(uvicorn, "Config", note)
-    monkeypatch.setattr(ingest, "build_app", lambda _: None)
-    serves: list[Any] = [
-        lambda: ingest.serve(IngestSettings(send_timeout_s=7)),
-        lambda: alerting.serve(None, AlertingSettings(send_timeout_s=7), None),  # type: ignore[arg-type]
-        lambda: console.serve(None, ConsoleSettings(send_timeout_s=7), None),  # type: ignore[arg-type]
+    database = f"sqlite:///{tmp_path / 'alerting.sqlite3'}"
+    servers = [
+        ingest.build_server(IngestSettings(send_timeout_s=7)),
+        alerting.build_server(AlertingSettings(send_timeout_s=7, database_url=database)),
+        console.build_server(ConsoleSettings(send_timeout_s=7)),
     ]
-    for serve in serves:
-        with pytest.raises(KeyboardInterrupt):
-            serve()
-    assert [(issubclass(each, BoundedHttpProtocol), each.send_timeout_s) for each in given] == [(True, 7)] * 3
+    protocols: list[Any] = [each.config.http for each in servers]
+    assert [(issubclass(each, BoundedHttpProtocol), each.send_timeout_s) for each in protocols] == [(True, 7)] * 3

@@ -8,7 +8,7 @@ from deploy.local.machine import ROOT
 #: Raise the signal at the n-th line that a wait runs, for each of them.
 AT_EVERY_LINE = """
 import signal, sys, threading
-from services.common.stop_signals import set_by_signals
+from services.common.program.stop_signals import set_by_signals
 
 def lines_of_a_wait(stopping, nth):
     count = 0
