@@ -12,7 +12,8 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.episodes.episode_records import GroupKey, part_of
 from coincide.fusion.episodes.episode_slots import EpisodeSlots
 from coincide.fusion.episodes.grouping import GroupChanges, regrouped
-from coincide.fusion.episodes.live_episode import LiveEpisode, Phase
+from coincide.fusion.episodes.lasting import Entry, Phase, in_order
+from coincide.fusion.episodes.live_episode import LiveEpisode
 from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
@@ -91,7 +92,7 @@ class QueryEpisodes:
 
     def changes(self, watermark_of: WatermarkOf) -> list[EpisodeRecord]:
         """Return what has changed since it was last asked, by group and start."""
-        entries: list[_Entry] = []
+        entries: list[Entry] = []
         for group, changes in self._changes.items():
             entries += self._regroup(group, changes, watermark_of(group))
         self._changes = {}
@@ -100,7 +101,7 @@ class QueryEpisodes:
             if self._seen_us.get(group, NEVER_US) != watermark_us:
                 entries += self._move_on(group, watermark_us)
         self._seen_us = reached_us
-        return [record for *_, record in sorted(entries, key=lambda entry: entry[:-1])]
+        return in_order(entries)
 
     def goes_on_with(self, active: ActiveQuery) -> bool:
         """Whether what is in force now adds to the same episodes: another threshold, or a pause."""
@@ -115,7 +116,7 @@ class QueryEpisodes:
         """Return every episode as final, and keep none."""
         return self.changes(lambda _: None)
 
-    def _regroup(self, group: GroupKey, changes: GroupChanges, watermark_us: int | None) -> Iterator[_Entry]:
+    def _regroup(self, group: GroupKey, changes: GroupChanges, watermark_us: int | None) -> Iterator[Entry]:
         known = self._live.pop(group, [])
         for match in changes.added:
             self._loose.pop((group.area, match), None)
@@ -126,23 +127,24 @@ class QueryEpisodes:
         new_ids = {episode.id for episode in new}
         for episode in gone:
             if episode.id not in new_ids:
-                yield _entry(episode, episode.retraction(changes.revision, _overlapping(episode, new)))
+                version = episode.whole.query_version
+                yield episode.retracted(version, changes.revision, _overlapping(episode, new))
         if kept:
             self._live[group] = kept
         for episode in new:
             episode.phase = self._phase(episode, watermark_us)
-            yield _entry(episode, episode.record())
+            yield episode.told()
             if episode.phase is not Phase.FINAL:
                 self.slots.write(episode)
                 self._keep(episode)
 
-    def _move_on(self, group: GroupKey, watermark_us: int | None) -> Iterator[_Entry]:
+    def _move_on(self, group: GroupKey, watermark_us: int | None) -> Iterator[Entry]:
         """Tell of the episodes that time has gone past, and let go of those that are final."""
         for episode in self._live[group]:
             phase = self._phase(episode, watermark_us)
             if phase is not episode.phase:
                 episode.phase = phase
-                yield _entry(episode, episode.record())
+                yield episode.told()
         final = [episode for episode in self._live[group] if episode.phase is Phase.FINAL]
         if final:
             self._forget(final)
@@ -176,13 +178,6 @@ class QueryEpisodes:
 
 def _overlapping(episode: LiveEpisode, others: Sequence[LiveEpisode]) -> Sequence[LiveEpisode]:
     """Return those of the others, which are in order and apart, that lie where the episode was."""
-    first = bisect_left(others, episode.whole.start_us, key=lambda other: other.whole.end_us)
-    last = bisect_right(others, episode.whole.end_us, key=lambda other: other.whole.start_us)
+    first = bisect_left(others, episode.start_us, key=lambda other: other.end_us)
+    last = bisect_right(others, episode.end_us, key=lambda other: other.start_us)
     return others[first:last]
-
-
-_Entry = tuple[str, bytes, int, str, EpisodeRecord]
-
-
-def _entry(episode: LiveEpisode, record: EpisodeRecord) -> _Entry:
-    return episode.group.area, episode.group.values, episode.whole.start_us, episode.id, record

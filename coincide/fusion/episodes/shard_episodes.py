@@ -7,6 +7,7 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.episodes.episode_records import GroupKey
 from coincide.fusion.episodes.episode_slots import EpisodeSlot, EpisodeSlots
+from coincide.fusion.episodes.lasting import taken_out
 from coincide.fusion.episodes.query_episodes import QueryEpisodes
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.query_retention import horizon_us
@@ -30,9 +31,8 @@ class Episodes:
         """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
         self.slots.begin()
         wanted = {active.query.id: active for active in queries if active.query.coalesce is not None}
-        for id_, known in list(self._by_query.items()):
-            if id_ not in wanted or not known.goes_on_with(wanted[id_]):
-                self._ended += self._by_query.pop(id_).ended()
+        for over in taken_out(self._by_query, wanted).values():
+            self._ended += over.ended()
         is_declared_anew, self._revision = self._revision != self.streams.revision, self.streams.revision
         for active in wanted.values():
             self._follow(active.query, active.activation_seq, is_declared_anew)

@@ -10,19 +10,16 @@ from msgspec import Raw
 
 from coincide.arrays.kinds import Int64Array
 from coincide.fusion.episodes.episode_records import EpisodeRecordMember, GroupKey
-from coincide.fusion.episodes.live_episode import Phase
+from coincide.fusion.episodes.lasting import Entry, Lasting, Phase
 from coincide.wire.content_ids import content_id
-from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.fields import Scalar
-
-Entry = tuple[str, bytes, int, str, EpisodeRecord]  # changes are told by area, group, start and id
 
 
 @dataclass(frozen=True)
-class LiveSpell:
+class LiveSpell(Lasting):
     """A spell that is not final; `end_us` is that of the reading which ended it, or of its last one."""
 
-    key: GroupKey
+    group: GroupKey
     area: int  # its code
     label: Mapping[str, Scalar]
     first: EpisodeRecordMember
@@ -39,13 +36,13 @@ class LiveSpell:
     phase: Phase = Phase.OPEN
 
     @cached_property
-    def id(self) -> str:
+    def id(self) -> str:  # type: ignore[override] # nobody sets it
         """Its id: "e-" and 32 hex digits that `content_id` makes from its query, area, group and first reading.
 
         The JSON is ``["spell",query,area,[value,..],[detected_at_us,sensor,id,stream]]``. A reading begins one
         spell only.
         """
-        return content_id("e", ["spell", self.key.query, self.key.area, Raw(self.key.values), self.first.name])
+        return content_id("e", ["spell", self.group.query, self.group.area, Raw(self.group.values), self.first.name])
 
     @property
     def told(self) -> tuple[object, ...]:
@@ -67,44 +64,21 @@ class LiveSpell:
         """Return it as final."""
         return replace(self, phase=Phase.FINAL)
 
-    def entry(self, record: EpisodeRecord) -> Entry:
-        """Return a record about it with what puts it in order."""
-        return self.key.area, self.key.values, self.start_us, self.id, record
-
     def revised(self, version: int) -> Entry:
         """Return the record of the spell as it is."""
         members = [self.first, self.last] if self.count > 1 else [self.first]
-        record = EpisodeRecord(
-            id=self.id,
-            query=self.key.query,
-            query_version=version,
-            area=self.key.area,
+        return self.standing(
+            version,
             group=self.label,
-            revision=self.revision,
-            start_us=self.start_us,
-            end_us=self.end_us,
             duration_s=(self.end_us - self.start_us) / 1e6,
             count=self.count,
             best_probability=self.probability,
-            open=self.phase is Phase.OPEN,
-            final=self.phase is Phase.FINAL,
             received_at_us=self.received_at_us,
             members=[member.to_record() for member in members],
             members_truncated=self.count > len(members),
             value=self.value,
         )
-        return self.entry(record)
 
-    def retracted(self, version: int, revision: int, others: Sequence[LiveSpell]) -> Entry:
-        """Return the record that takes it back; the others are those of its group now."""
-        there = [other.id for other in others if other.start_us <= self.end_us and self.start_us <= other.end_us]
-        record = EpisodeRecord(
-            id=self.id,
-            query=self.key.query,
-            query_version=version,
-            area=self.key.area,
-            revision=revision,
-            retracted=True,
-            replaced_by=there,
-        )
-        return self.entry(record)
+    def overlapping(self, others: Sequence[LiveSpell]) -> list[LiveSpell]:
+        """Return those of the others, which are of its group, that lie where it was."""
+        return [other for other in others if other.start_us <= self.end_us and self.start_us <= other.end_us]

@@ -10,11 +10,11 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array
 from coincide.fusion.control.control import ActiveSpells
 from coincide.fusion.episodes.episode_records import EpisodeRecordMember
-from coincide.fusion.episodes.live_episode import Phase
+from coincide.fusion.episodes.lasting import Entry, Phase
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.spells.held_readings import HeldReadings
-from coincide.fusion.spells.live_spell import Entry, LiveSpell
+from coincide.fusion.spells.live_spell import LiveSpell
 from coincide.fusion.spells.spell_slots import SettledStretch, SpellReading
 from coincide.spells import Spells
 
@@ -106,7 +106,7 @@ class QuerySpells:
         runs, stream = spells.runs, self.active.query.stream
         key, label, area = self.held.group(int(runs.group[at]))
         return LiveSpell(
-            key=key,
+            group=key,
             area=area,
             label=label,
             first=_member(runs.first[at], int(runs.first_detected_us[at]), stream),
@@ -134,7 +134,7 @@ class QuerySpells:
         firsts = {spell.first for spell in now}
         for first, spell in known.items():
             if first not in firsts:
-                yield spell.retracted(version, revision, now)
+                yield spell.retracted(version, revision, spell.overlapping(now))
         for spell in now:
             if spell.first not in known or known[spell.first].told != spell.told:
                 yield spell.revised(version)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
 from coincide.fusion.control.control import ActiveSpells
 from coincide.fusion.control.known_streams import KnownStreams
+from coincide.fusion.episodes.lasting import Entry, in_order, taken_out
 from coincide.fusion.readings.reading_columns import NoNumbers
 from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.spells.held_readings import HeldReadings
-from coincide.fusion.spells.live_spell import Entry
 from coincide.fusion.spells.query_spells import QuerySpells
 from coincide.fusion.spells.spell_slots import SpellSlot, SpellSlots
 from coincide.joins.lateness import BEFORE_ALL_US
@@ -41,15 +41,14 @@ class ShardSpells:
         self.slots.begin()
         wanted = {active.query.id: active for active in queries if not (active.paused or active.is_suspended)}
         entries: list[Entry] = []
-        for id_, known in list(self._by_query.items()):
-            if id_ not in wanted or not known.goes_on_with(wanted[id_]):
-                entries += self._by_query.pop(id_).ended()
-                self.slots.write(id_, [])
+        for id_, over in taken_out(self._by_query, wanted).items():
+            entries += over.ended()
+            self.slots.write(id_, [])
         for id_, active in wanted.items():
             if id_ not in self._by_query:
                 self._by_query[id_] = self._begun(active)
             self._by_query[id_].active = active
-        return _in_order(entries)
+        return in_order(entries)
 
     def insert(self, new: EventColumns) -> NoNumbers:
         """Take the new rows of a batch; return which have a value that is no number where one was needed."""
@@ -64,7 +63,7 @@ class ShardSpells:
         `check` is called between blocks of work.
         """
         known = self._by_query.get(id_)
-        return [] if known is None else _in_order(checked(known.changes(before, self._now()), ENTRIES_AT_ONCE, check))
+        return [] if known is None else in_order(checked(known.changes(before, self._now()), ENTRIES_AT_ONCE, check))
 
     def settle(self, kept: EventColumns, evicted: EventColumns) -> list[EpisodeRecord]:
         """Keep one row for the readings that nothing can change any more, and for those that have to go.
@@ -81,7 +80,7 @@ class ShardSpells:
             known.active.forget_limits(int(kept.seq[0]) if len(kept) else None)
             if known.held.has_spare_codes:
                 known.rebuild(known.held.saved(), kept, now)
-        return _in_order(entries)
+        return in_order(entries)
 
     def forget(self, areas: Sequence[Area]) -> list[EpisodeRecord]:
         """Drop what came from areas that are to be forgotten; return their spells as final."""
@@ -89,7 +88,7 @@ class ShardSpells:
         entries = [entry for known in self._by_query.values() for entry in known.forget(codes)]
         for id_, known in self._by_query.items():
             self.slots.write(id_, known.held.saved())
-        return _in_order(entries)
+        return in_order(entries)
 
     def restore(self, queries: Collection[ActiveSpells], slots: Sequence[SpellSlot], kept: EventColumns) -> None:
         """Go on from the slots and the rows that are kept, where these queries were in force."""
@@ -104,7 +103,3 @@ class ShardSpells:
 
     def _now(self) -> OnTime:
         return OnTime.now(self._areas, self._streams)
-
-
-def _in_order(entries: Iterable[Entry]) -> list[EpisodeRecord]:
-    return [record for *_, record in sorted(entries, key=lambda entry: entry[:-1])]
