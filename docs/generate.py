@@ -18,6 +18,7 @@ from coincide.wire.contracts import CONTRACTS, Contract, ContractOfKinds
 from coincide.wire.rebuild_record import RebuildRecord
 from docs.asyncapi import asyncapi
 from docs.rest_pages import NOTICE, rest_pages
+from docs.service_records import service_schemas
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.records.alert import Alert
 from services.alerting.server import build_app as build_alerting
@@ -76,6 +77,10 @@ def documents() -> dict[str, str]:
         **{
             f"docs/contracts/{topic}.schema.json": _contract(topic, contract, f"Record of coincide.{topic}")
             for topic, contract in CONTRACTS.items()
+        },
+        **{
+            f"docs/contracts/{topic}.schema.json": json.dumps(schema, indent=2) + "\n"
+            for topic, schema in service_schemas().items()
         },
         "docs/contracts/alert.schema.json": _contract("alert", Contract(Alert), "Alert"),
         "docs/contracts/rebuild.schema.json": _contract(

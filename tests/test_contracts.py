@@ -100,6 +100,13 @@ TEMPLATES = (
 )
 
 
+SILENCE = {"v": 1, "id": "s-1", "matchers": {"area": "b*"}, "from_us": NOON_US, "until_us": NOON_US + 1}
+SILENCE |= {"by": "ann", "why": "drill", "created_at_us": NOON_US}
+RECEIVER = {"v": 1, "receiver": {"webhook": {"url": "https://example.org"}, "system": False}}
+DELIVERY = {"v": 1, "receiver": "ops", "key": "n-" + "0" * 32, "state": "dead", "at_us": NOON_US}
+DELIVERY |= {"attempts": 3, "reason": "it answered 410"}
+
+
 def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
     return {"sensor": sensor, "detected_at": at_us, **more}
 
@@ -114,6 +121,40 @@ def test_keys_and_audited_changes_are_as_the_contracts_say() -> None:
     audit.note(Caller("0" * 12, "me", "127.0.0.1"), "key.made", id_.decode(), None, {"name": "gateway"})
     audit.note(NOBODY, "query.changed", "q", {"threshold": 0.5}, {"threshold": 0.6})
     assert [faults("audit", each) for each in records.changes] == [[], []]
+    key, change = json.loads(value or b""), records.changes[0]
+    assert faults("audit", {name: each for name, each in change.items() if name != "why"}) == []  # as old ones are
+    of_keys: list[dict[str, object]] = [
+        {"id": "G" * 12},
+        {"name": "a/b"},
+        {"scopes": ["root"]},
+        {"areas": []},
+        {"v": 2},
+    ]
+    of_audit: list[dict[str, object]] = [{"action": "made"}, {"name": None}, {"more": 1}, {"at_us": "now"}]
+    assert [wrong for wrong in of_keys if not faults("keys", {**key, **wrong})] == []
+    assert [wrong for wrong in of_audit if not faults("audit", {**change, **wrong})] == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "record", "wrong"),
+    [
+        ("alert-controls", SILENCE, {"matchers": {}}),
+        ("alert-controls", SILENCE, {"by": ""}),
+        ("alert-controls", {**SILENCE, "version": 3, "changed_at_us": NOON_US, "changed_by": "me"}, {"version": -1}),
+        ("alert-controls", RECEIVER, {"receiver": {"webhook": {}}}),
+        ("alert-controls", RECEIVER, {"receiver": {"telephone": {}}}),
+        ("alert-controls", {**RECEIVER, "version": 1}, {"more": 1}),
+        ("deliveries", DELIVERY, {"state": "lost"}),
+        ("deliveries", DELIVERY, {"key": "m-" + "0" * 32}),
+        ("deliveries", {**DELIVERY, "alert": "a-1", "change": "firing", "revision": 3}, {"change": "fired"}),
+        ("deliveries", {"v": 1, "alert": "a-1", "by": "ann", "why": "", "at_us": NOON_US}, {"by": ""}),
+    ],
+)
+def test_what_people_say_of_alerts_is_as_agreed_and_read_also_without_what_is_newer(
+    topic: str, record: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    assert faults(topic, record) == []
+    assert faults(topic, {**record, **wrong}) != []
 
 
 def post(*items: object) -> KeepingPublisher:

@@ -19,22 +19,27 @@ from coincide.wire.status_record import StatusRecord
 from coincide.wire.stream_records import STREAM_RULES, StreamRecord
 from coincide.wire.template_proposal import TemplateProposal
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What the records of a topic are; closed, they have no fields but the declared."""
+    """What the records of a topic are; closed, they have no fields but the declared. Older ones lack `newer`."""
 
     record: type[Struct]
     rules: Mapping[str, Any] = field(default_factory=dict)
     is_closed: bool = True
+    newer: tuple[str, ...] = ()
 
     def schema(self, title: str, examples: list[Any]) -> dict[str, Any]:
         """Return the JSON Schema of such a record."""
-        head = {"$schema": _DIALECT, "title": title}
+        own = self.of_record()
+        return {"$schema": SCHEMA, "title": title, **own, **({"examples": examples} if examples else {})}
+
+    def of_record(self) -> dict[str, Any]:
+        """Return it without what a document says of itself."""
         own = record_schema(self.record, self.rules, is_closed=self.is_closed)
-        return {**head, **own, **({"examples": examples} if examples else {})}
+        return {**own, "required": [name for name in own["required"] if name not in self.newer]}
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,11 @@ class ContractOfKinds:
         """Return the JSON Schema of such a record: that of one kind."""
         schemas: dict[str, Any] = {}
         for each in (*self.kinds, *map(Contract, self.further)):
-            own = record_schema(each.record, each.rules, is_closed=each.is_closed)
+            own = each.of_record()
             schemas |= own.pop("$defs", {})
             schemas[each.record.__name__] = own
         one_of = [{"$ref": f"#/$defs/{each.record.__name__}"} for each in self.kinds]
-        head = {"$schema": _DIALECT, "title": title, "description": self.description, "oneOf": one_of}
+        head = {"$schema": SCHEMA, "title": title, "description": self.description, "oneOf": one_of}
         return {**head, "$defs": schemas, **({"examples": examples} if examples else {})}
 
 

@@ -26,6 +26,7 @@ NotNegative = Annotated[float, Meta(ge=0)]
 #: What a query may read of a detection's attributes.
 Scalar = str | int | float | bool
 JsonObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+IN_UTC = "Microseconds since the epoch, UTC."
 FormatVersion = Annotated[Literal[1], Meta(description="Version of this format.")]
 
 Field = TypeVar("Field")

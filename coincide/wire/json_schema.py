@@ -41,9 +41,13 @@ def record_schema(record: type[Struct], rules: Mapping[str, Any], *, is_closed: 
     """Return the whole JSON Schema of one record, its `rules` added; closed, it has no fields but the declared."""
     schemas = schemas_of([record], "#/$defs/")
     if is_closed:
-        schemas = {name: {**schema, "additionalProperties": False} for name, schema in schemas.items()}
+        schemas = {name: _closed(schema) for name, schema in schemas.items()}
     own = schemas.pop(record.__name__)
     return {**own, **rules, **({"$defs": schemas} if schemas else {})}
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "additionalProperties": False} if "properties" in schema else schema
 
 
 def _structs_in(content: Any) -> Iterator[type[Struct]]:
@@ -62,6 +66,8 @@ def _leaves_out_defaults(record: type[Struct]) -> bool:
 
 def _as_written(schema: dict[str, Any]) -> dict[str, Any]:
     """Return it without defaults, which are written like all else."""
+    if "properties" not in schema:  # of an enumeration
+        return _described(schema)
     required = [name for name, of in schema["properties"].items() if name in schema["required"] or "default" in of]
     properties = {name: _without(of, "default") for name, of in schema["properties"].items()}
     return {**_described(schema), "properties": properties, "required": required}

@@ -6,13 +6,14 @@ about are forgotten.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from sqlalchemy import Connection, delete, select
 
 from coincide.queries.role_filter import fits_any
-from coincide.wire.fields import FormatVersion, Int64
+from coincide.wire.fields import IN_UTC, FormatVersion, Int64
 from coincide.wire.last_change import LastChange
 from services.alerting.records.alert import Acknowledgement, Alert
 from services.alerting.records.receiver import decode_receiver
@@ -21,8 +22,8 @@ from services.alerting.store.tables import alert_controls
 
 SILENCE, RECEIVER, ACKNOWLEDGEMENT = "silence/", "receiver/", "acknowledgement/"
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
-Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(min_length=1, max_length=1000)]
+Id = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Silence(LastChange, frozen=True, kw_only=True, eq=False):
@@ -30,12 +31,20 @@ class Silence(LastChange, frozen=True, kw_only=True, eq=False):
 
     v: FormatVersion
     id: Id
-    matchers: Annotated[dict[str, str], msgspec.Meta(min_length=1, max_length=16)]
-    from_us: Int64
-    until_us: Int64
+    matchers: Annotated[
+        dict[str, str],
+        Meta(
+            min_length=1,
+            max_length=16,
+            description="Label to text in which * stands for any characters and ? for one; all must fit. kind, query, "
+            "area and severity are labels, too.",
+        ),
+    ]
+    from_us: Annotated[Int64, Meta(description=IN_UTC)]
+    until_us: Annotated[Int64, Meta(description=IN_UTC)]
     by: Text
     why: Text
-    created_at_us: Int64
+    created_at_us: Annotated[Int64, Meta(description=IN_UTC)]
 
     @property
     def document(self) -> dict[str, Any]:
@@ -62,11 +71,11 @@ class Silence(LastChange, frozen=True, kw_only=True, eq=False):
 class AcknowledgementRecord(msgspec.Struct, frozen=True):
     """Somebody has taken over an alert."""
 
-    v: Literal[1]
+    v: FormatVersion
     alert: Id
     by: Text
-    why: str
-    at_us: Int64
+    why: Annotated[str, Meta(max_length=1000)]
+    at_us: Annotated[Int64, Meta(description=IN_UTC)]
 
     def said(self) -> Acknowledgement:
         """Return what the alert keeps of it."""

@@ -214,7 +214,7 @@ class ReceiverRecord(LastChange, frozen=True, kw_only=True):
     """A receiver that was set over REST. Who reads the topic can sign as Coincide: it holds secrets."""
 
     v: FormatVersion
-    receiver: dict[str, Any]
+    receiver: Annotated[dict[str, Any], msgspec.Meta(extra_json_schema=RECEIVER_SCHEMA)]
 
 
 decode_receiver = msgspec.json.Decoder(ReceiverRecord).decode

@@ -8,11 +8,13 @@ memory outlives the database.
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 from sqlalchemy import Connection, case, func, select, update
 
+from coincide.wire.fields import IN_UTC, Count, FormatVersion, Int64
 from services.alerting.records.alert import Alert, Change, Step, decode_alert
 from services.alerting.store.dialect import Rows, newest_first, upsert, where_equal
 from services.alerting.store.tables import alert_transitions, deliveries
@@ -21,18 +23,33 @@ DeliveryState = Literal["waiting", "delivered", "dead"]
 
 
 class DeliveryRecord(msgspec.Struct, frozen=True):
-    """A record of coincide.deliveries: what became of one delivery, or that it is to be tried again (waiting)."""
+    """What became of one delivery, or that it is to be tried again."""
 
-    v: Literal[1]
-    receiver: str
-    key: str
-    state: DeliveryState
-    at_us: int
-    attempts: int = 0
-    reason: str | None = None
-    alert: str | None = None  # whose transition it is, what happened to it, and at which revision of its source
-    change: Change | None = None
-    revision: int | None = None
+    v: FormatVersion
+    receiver: Annotated[str, Meta(min_length=1)]
+    key: Annotated[
+        str,
+        Meta(
+            description="Of the transition: made of the alert, what happened, and the revision of its source. "
+            "Receivers see it as webhook-id and as the CloudEvent's id.",
+            extra_json_schema={"pattern": "^n-[0-9a-f]{32}$"},
+        ),
+    ]
+    state: Annotated[DeliveryState, Meta(description="waiting: somebody asked for it to be sent again.")]
+    at_us: Annotated[Int64, Meta(description=IN_UTC)]
+    attempts: Count = 0
+    reason: Annotated[str | None, Meta(description="Why it is dead.")] = None
+    alert: Annotated[
+        str | None, Meta(description="Whose transition it is; older records do not say it, nor what follows.")
+    ] = None
+    change: Annotated[Change | None, Meta(description="What happened to it.")] = None
+    revision: Annotated[
+        int | None,
+        Meta(
+            description="Of its source, then. A system alert that no record gives one keeps it when the database is "
+            "made anew."
+        ),
+    ] = None
 
     @property
     def topic_key(self) -> bytes:

@@ -8,12 +8,12 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
-from coincide.wire.fields import Microseconds
+from coincide.wire.fields import FormatVersion, Microseconds
 from services.common.access.key_scopes import KeyScope, PostingRights
 
 KEYS = "keys"
@@ -24,23 +24,29 @@ ID_PATTERN = r"[0-9a-f]{12}"
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,99}"
 _FORM = re.compile(rf"ck_({ID_PATTERN})_[A-Za-z0-9_-]{{43}}")
 
-KeyName = Annotated[str, Meta(pattern=rf"^{NAME_PATTERN}\Z", max_length=100)]
 Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=128)], ...], Meta(min_length=1, max_length=50)]
 
 
-class AccessKey(Struct, frozen=True, kw_only=True, dict=True):
-    """What is kept of a key: everything but its text. A record of coincide.keys is this as JSON, keyed by the id."""
+def _formed(pattern: str, description: str) -> Meta:
+    return Meta(pattern=rf"^{pattern}\Z", description=description)
 
-    v: Literal[1] = 1
-    id: Annotated[str, Meta(pattern=rf"^{ID_PATTERN}\Z")]
-    name: KeyName
-    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+class AccessKey(Struct, frozen=True, kw_only=True, dict=True):
+    """A key without its text.
+
+    Key: the key's id. The topic is compacted: a newer record replaces an older one, and a null value revokes the key.
+    """
+
+    v: FormatVersion = 1
+    id: Annotated[str, _formed(ID_PATTERN, "What the key's text has behind ck_.")]
+    name: Annotated[str, _formed(NAME_PATTERN, "Whose it is, or what for."), Meta(max_length=100)]
+    sha256: Annotated[str, _formed("[0-9a-f]{64}", "SHA-256 of the key's whole text.")]
     scopes: Annotated[tuple[KeyScope, ...], Meta(min_length=1)]
-    areas: Patterns = ANY
-    sensors: Patterns = ANY
-    requests_per_s: Annotated[float, Meta(gt=0, le=MOST_REQUESTS_PER_S)]
+    areas: Annotated[Patterns, Meta(description="Areas it may post detections for.")] = ANY
+    sensors: Annotated[Patterns, Meta(description="Sensors it may post detections for.")] = ANY
+    requests_per_s: Annotated[float, Meta(gt=0, le=MOST_REQUESTS_PER_S, description="Of each component.")]
     created_at_us: Microseconds
-    created_by: str
+    created_by: Annotated[str, Meta(description="Name of the key, or the command, that made it.")]
 
     @cached_property
     def posts(self) -> PostingRights | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from coincide.wire.fields import Microseconds
+from coincide.wire.fields import FormatVersion, Microseconds
 from services.common.access.caller import Caller
 from services.common.instants import Clock, system_clock_us
 from services.common.record_publisher import KafkaAwayError
@@ -30,20 +30,24 @@ class Publisher(Protocol):
         """Write it, or raise `KafkaAwayError`."""
 
 
-class AuditedChange(Struct, frozen=True, kw_only=True):
-    """One change, as the topic has it; `before` is null where it made something, `after` where it removed it."""
+def _said(description: str, **more: Any) -> Meta:
+    return Meta(description=description, extra_json_schema=more)
 
-    v: Literal[1] = 1
+
+class AuditedChange(Struct, frozen=True, kw_only=True):
+    """A change that somebody made. Key: what was changed."""
+
+    v: FormatVersion = 1
     at_us: Microseconds
-    component: str
-    key: str | None
-    name: str
-    address: str | None
-    action: str
-    subject: str
-    before: Any
-    after: Any
-    why: str | None = None
+    component: Annotated[str, _said("Who took the change: ingest, alerting, history, or command.")]
+    key: Annotated[str | None, _said("Id of the caller's key; null where it showed none.")]
+    name: Annotated[str, _said("Name of that key; anybody where none was shown, nobody where no request asked.")]
+    address: Annotated[str | None, _said("Where the connection came from; behind a proxy, the proxy's.")]
+    action: Annotated[str, _said("What was done, such as query.changed.", pattern=r"^[a-z_]+\.[a-z_]+$")]
+    subject: Annotated[str, _said("Id of what was changed.")]
+    before: Annotated[Any, _said("What it was; null where it was made.")]
+    after: Annotated[Any, _said("What it is now; null where it was removed.")]
+    why: Annotated[str | None, _said("Why, as the caller said; null where nothing was said.")] = None
 
 
 class AuditTrail:
