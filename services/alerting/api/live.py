@@ -16,7 +16,7 @@ from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.query_rows import unknown_queries
-from services.common.http.problem import Problem
+from services.common.http.problem import Problem, try_again
 
 SEQUENCE_MAX = 2**63 - 1
 
@@ -52,7 +52,7 @@ def refuse_unknown(engine: Engine, progress: Progress, queries: Sequence[str]) -
     with engine.connect() as connection:
         unknown = unknown_queries(connection, queries)
     if unknown and (reasons := progress.not_ready_because()):
-        raise Problem(503, f"query: {unknown[0][:100]!r} is not known yet: {reasons[0]}", {"Retry-After": "2"})
+        raise try_again(f"query: {unknown[0][:100]!r} is not known yet: {reasons[0]}")
     if unknown:
         raise Problem(404, f"query: there is no query {unknown[0][:100]!r}")
 

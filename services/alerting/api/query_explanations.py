@@ -19,7 +19,7 @@ from services.alerting.queries.judges import judge_of
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, read_report
-from services.common.http.problem import Problem
+from services.common.http.problem import Problem, try_again
 from services.common.settings import Streams
 
 OWN_UNCERTAINTY = (
@@ -93,7 +93,7 @@ def _explain_body(
 ) -> ExplainBody:
     explained = explained_of(query, sensors, report.seen, streams)
     if explained is None:
-        raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
+        raise try_again("the registered sensors are still being read from Kafka")
     explanation = explained.explanation()
     least = None if per_day is None else explained.least_threshold(per_day)
     chosen = [] if per_day is None else [chosen_threshold(least, per_day, explanation)]

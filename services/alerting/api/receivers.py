@@ -25,7 +25,7 @@ from services.alerting.store import delivery_rows
 from services.alerting.store.delivery_rows import Waiting
 from services.common.access.caller import Caller
 from services.common.access.who import Author
-from services.common.http.pages import PageParameters, json_page
+from services.common.http.pages import Page, PageParameters, json_page
 from services.common.http.preconditions import Precondition, entity_tag
 from services.common.http.problem import Problem
 from services.common.resources.changes import Changes
@@ -72,11 +72,8 @@ class DeliveryBody(BaseModel):
     reason: str | None
 
 
-class DeliveryPage(BaseModel):
+class DeliveryPage(Page[DeliveryBody]):
     """Deliveries to one receiver, those of the last transitions first."""
-
-    items: list[DeliveryBody]
-    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 class DeliveryParameters(PageParameters):

@@ -1,4 +1,4 @@
-"""What the API answers with: matches, episodes, alerts, dead letters, as their records are declared, and problems."""
+"""What the API answers with: matches, episodes, alerts, dead letters, as their records are declared."""
 
 from functools import cache
 from http import HTTPStatus
@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI
 from msgspec import UNSET, Meta, Struct, UnsetType
-from pydantic import BaseModel, ConfigDict
 
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.episode_record import EpisodeRecord
@@ -14,11 +13,11 @@ from coincide.wire.fields import Int64
 from coincide.wire.json_schema import schemas_of
 from coincide.wire.match_record import MatchRecord
 from services.alerting.records.alert import Alert, Change
-from services.common.http.problem_document import MEDIA_TYPE
+from services.common.http.pages import NEXT_CURSOR
 from services.common.http.query_contract import query_components
 
 COMPONENTS = "#/components/schemas/"
-Cursor = Annotated[str | None, Meta(description="Ask with it as `cursor` for the next page; null on the last.")]
+Cursor = Annotated[str | None, Meta(description=NEXT_CURSOR)]
 LastEvent = Annotated[
     str,
     Meta(
@@ -109,34 +108,18 @@ def answers(body: type[Struct], *statuses: int) -> dict[int | str, dict[str, Any
     return {200: {"content": {"application/json": {"schema": schema}}}, **problems(*statuses)}
 
 
-class ProblemDocument(BaseModel):
-    """An error (RFC 9457)."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: str
-    title: str
-    status: int
-    detail: str
-
-
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the `responses` of a route that may answer with these statuses."""
-    schema = {"$ref": COMPONENTS + ProblemDocument.__name__}
-    return {
-        status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
-        for status in statuses
-    }
+    return {status: {"description": HTTPStatus(status).phrase} for status in statuses}
 
 
 def describe_all_bodies(app: FastAPI) -> None:
-    """Add to the document of `app` the bodies that FastAPI does not see: results, problems, queries as strict JSON."""
+    """Add to the document of `app` the bodies that FastAPI does not see: results, queries as strict JSON."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
         document = generate()
         schemas = document["components"]["schemas"]
-        schemas[ProblemDocument.__name__] = ProblemDocument.model_json_schema()
         schemas |= schemas_of(BODIES, COMPONENTS) | query_components(COMPONENTS)
         return document
 

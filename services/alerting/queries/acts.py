@@ -14,9 +14,9 @@ from services.alerting.records.records import TOPICS
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.http.problem import try_again
 from services.common.instants import Clock, system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from services.common.resources.changes import try_again
 
 _encode = msgspec.json.Encoder().encode
 

@@ -28,13 +28,14 @@ from services.common.access.who import Author, Who
 from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
+    Page,
     PageParameters,
     decode_cursor,
     encode_cursor,
     page_limit,
     page_of_names,
 )
-from services.common.http.problem import Problem
+from services.common.http.problem import Problem, try_again
 from services.common.http.shares import Shares
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError
@@ -89,11 +90,8 @@ class MadeKey(KeyBody):
     key: str = Field(description="what Authorization: Bearer has; shown this once and kept nowhere")
 
 
-class KeyPage(BaseModel):
+class KeyPage(Page[KeyBody]):
     """A page of keys in the order of their ids."""
-
-    items: list[KeyBody]
-    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 class ChangeBody(BaseModel):
@@ -218,7 +216,7 @@ def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> API
         try:
             changes, older = read_newest(connect, names, before, limit, wanted.fit)
         except (KafkaError, OSError, RuntimeError):
-            raise Problem(503, "Kafka does not answer, so that nothing can be read", {"Retry-After": "1"}) from None
+            raise try_again("Kafka does not answer, so that nothing can be read") from None
         items = [ChangeBody.model_validate(msgspec.structs.asdict(change)) for change in changes]
         return AuditPage(items=items, next_cursor=None if older is None else encode_cursor(wanted.filters(), older))
 
@@ -236,8 +234,7 @@ def _publish(access: ComponentAccess, id_: str, value: bytes | None) -> None:
     try:
         access.publisher.publish(KEYS, id_.encode(), value)
     except KafkaAwayError:
-        detail = "Kafka did not acknowledge it; it may still take effect"
-        raise Problem(503, detail, {"Retry-After": "2"}) from None
+        raise try_again("Kafka did not acknowledge it; it may still take effect") from None
 
 
 def _wait_until(is_shown: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ import json
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +16,7 @@ from services.common.http.problem import Problem
 
 #: Where a page ends, in the order of its list: a number of insertion, or a name.
 Place = int | str
+Item = TypeVar("Item")
 
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000  # usual and most, where no setting says it
 CURSOR_CHARACTERS = 500
@@ -33,6 +34,16 @@ class PageParameters(BaseModel):
         json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
         description="`next_cursor` of the page before.",
     )
+
+
+NEXT_CURSOR = "Ask with it as `cursor` for the next page; null on the last."
+
+
+class Page(BaseModel, Generic[Item]):
+    """Some items of a list."""
+
+    items: list[Item]
+    next_cursor: str | None = Field(description=NEXT_CURSOR)
 
 
 def page_limit(wanted: int | None, usual: int, most: int) -> int:

@@ -31,6 +31,11 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         return problem_response(self.status, self.detail, self.headers, **self.extensions)
 
 
+def try_again(detail: str) -> Problem:
+    """Return the problem, 503, of what may go well in a moment."""
+    return Problem(503, detail, {"Retry-After": "1"})
+
+
 def problem_response(
     status: int, detail: str, headers: Mapping[str, str] | None = None, **extensions: Any
 ) -> JSONResponse:

@@ -10,7 +10,7 @@ from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.http.preconditions import Precondition
-from services.common.http.problem import Problem
+from services.common.http.problem import try_again
 from services.common.instants import Clock
 from services.common.resources.resource import Edit, Resource
 
@@ -94,8 +94,3 @@ class Changes(Generic[T]):
                 return
             await asyncio.sleep(LOOK_EVERY_S)
         raise try_again("the change was written, but not read back yet")
-
-
-def try_again(detail: str) -> Problem:
-    """Return the Problem, 503, of what may go well in a moment."""
-    return Problem(503, detail, {"Retry-After": "1"})

@@ -16,6 +16,7 @@ from coincide.wire.sensor_health import SensorHealth
 from coincide.wire.sensor_record import Particulars
 from services.common.health_board import HealthBoard
 from services.common.http.pages import (
+    Page,
     PageParameters,
     page_of_names,
 )
@@ -82,11 +83,8 @@ class SensorBody(BaseModel):
     health: dict[str, HealthBody] = Field(description="by stream; without those that fusion has not heard of")
 
 
-class SensorPage(BaseModel):
+class SensorPage(Page[SensorBody]):
     """A page of sensors in the order of their ids; with filters it may be short although more follow."""
-
-    items: list[SensorBody]
-    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 class SensorFilters(PageParameters):

@@ -17,10 +17,10 @@ from coincide.wire.names import FORMS_IN_WORDS, RegisteredName, SensorId
 from coincide.wire.sensor_record import Particulars
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
-from services.common.http.problem import Problem
+from services.common.http.problem import Problem, try_again
 from services.common.http.strict_requests import document_as
 from services.common.instants import Clock
-from services.common.resources.changes import Changes, Publisher, try_again
+from services.common.resources.changes import Changes, Publisher
 from services.common.resources.resource import Resource, at_hand, version_of
 from services.ingest.registry.named_templates import record_of, renewed
 from services.ingest.registry.sensors import Sensor, audited_change, particulars_of, refuse_unfit_template

@@ -14,11 +14,12 @@ from coincide.wire.template_proposal import PROPOSALS, State, TemplateProposal
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import (
+    Page,
     PageParameters,
     page_of_names,
 )
 from services.common.http.preconditions import Precondition
-from services.common.http.problem import Problem
+from services.common.http.problem import Problem, try_again
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.templates.proposals_topic import ReadProposals
@@ -44,11 +45,8 @@ class ProposalBody(BaseModel):
     decided_at_us: int | None
 
 
-class ProposalPage(BaseModel):
+class ProposalPage(Page[ProposalBody]):
     """A page of proposals in the order of sensors and streams."""
-
-    items: list[ProposalBody]
-    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 class ProposalFilters(PageParameters):
@@ -103,7 +101,7 @@ class Proposals:
                 edit = partial(self._with_template, proposal)
                 await self._changes.one.make(proposal.sensor, edit, ANY_VERSION, who, because)
             if not await self._changes.publisher.publish_record(PROPOSALS, decided.key, decided.to_record()):
-                raise Problem(503, "Kafka did not acknowledge the decision: try again", {"Retry-After": "1"})
+                raise try_again("Kafka did not acknowledge the decision: try again")
             before, after = msgspec.to_builtins(proposal), msgspec.to_builtins(decided)
             await asyncio.to_thread(self._changes.audit.note, who, f"template.{state}", proposal.id, before, after)
             return decided
@@ -112,7 +110,7 @@ class Proposals:
         try:
             return await asyncio.to_thread(self._read)
         except (KafkaError, OSError, RuntimeError):
-            raise Problem(503, "Kafka does not answer, so the proposals cannot be read", {"Retry-After": "1"}) from None
+            raise try_again("Kafka does not answer, so the proposals cannot be read") from None
 
     def _with_template(self, proposal: TemplateProposal, sensor: Sensor | None) -> Sensor:
         if sensor is None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from coincide.wire.fields import LONGEST_NAME
 from services.common.http.pages import (
+    Page,
     PageParameters,
     page_of_names,
 )
@@ -44,11 +45,8 @@ class NamedTemplateBody(TemplateBody):
     changed_by: str | None = None
 
 
-class TemplatePage(BaseModel):
+class TemplatePage(Page[NamedTemplateBody]):
     """A page of templates in the order of their names."""
-
-    items: list[NamedTemplateBody]
-    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIRouter:

@@ -125,5 +125,5 @@ def test_the_live_stream_calls_no_query_unknown_before_it_has_read_them_all(api:
     """A browser comes back after a 503, and never after a 404."""
     api.progress._heard_at_s = None  # as at the start
     refused = api.client.get("/v1/live?query=nobody")
-    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert "'nobody' is not known yet" in refused.json()["detail"]
