@@ -121,13 +121,13 @@ class ComponentSettings(ListeningSettings):
 
     kafka: KafkaConnection = Field(
         default_factory=KafkaConnection,
-        description="The connection to Kafka, from `config/kafka.yaml`. What is said here goes before that, for this "
-        "component alone.",
+        description="The connection to Kafka, from `config/kafka.yaml`. A field here replaces that of the file, for "
+        "this component alone.",
     )
     topic_prefix: str = Field(
         DEFAULT_PREFIX,
         pattern=PREFIX_PATTERN,
-        description="What every topic's name begins with; the same for all components of a system.",
+        description="The beginning of every topic's name; the same for all components of a system.",
     )
     streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
 

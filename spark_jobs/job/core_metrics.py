@@ -179,7 +179,7 @@ def _coalescing_metrics(by_query: dict[str, Statuses]) -> Iterator[Metric]:
     chosen = GaugeMetricFamily(PREFIX + "coalescing_shards", sentence, labels=labels)
     cost = GaugeMetricFamily(
         PREFIX + "coalescing_slide_seconds",
-        "What a slide would cost by each scheme, with the updates before it, by the cost model; of the dearest shard.",
+        "The cost of a slide by each scheme, with the updates before it, by the cost model; of the dearest shard.",
         labels=labels,
     )
     for query, statuses in sorted(by_query.items()):

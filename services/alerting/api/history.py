@@ -169,7 +169,7 @@ def history_router(settings: AlertingSettings) -> APIRouter:
     async def start_run(request: Request) -> Response:
         return await passed_on(request)
 
-    @router.get("/history-runs/{id}", summary="What is known of a run: docs/contracts/history-run.schema.json")
+    @router.get("/history-runs/{id}", summary="The state and summary of a run: docs/contracts/history-run.schema.json")
     async def read_run(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
@@ -212,7 +212,7 @@ def _add_learning(router: APIRouter, passed_on: Callable[[Request], Awaitable[Re
     async def start_learning(request: Request, _who: Author) -> Response:
         return await passed_on(request)
 
-    @router.get("/learning-runs/{id}", summary="What is known of it: docs/contracts/learning-run.schema.json")
+    @router.get("/learning-runs/{id}", summary="The state of a learning run: docs/contracts/learning-run.schema.json")
     async def read_learning(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
@@ -220,7 +220,7 @@ def _add_learning(router: APIRouter, passed_on: Callable[[Request], Awaitable[Re
     async def delete_learning(request: Request, id: RunId, _who: Author) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 
-    @router.get("/learning-runs/{id}/templates", summary="What it learnt as NDJSON, a line for each sensor and stream")
+    @router.get("/learning-runs/{id}/templates", summary="Its templates as NDJSON, a line for each sensor and stream")
     async def read_templates(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
 

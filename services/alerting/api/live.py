@@ -26,7 +26,7 @@ class LiveParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: Kind = Field("matches", description="What to tell of.")
+    kind: Kind = Field("matches", description="Which events the stream has.")
     query: QueryIds = Field(
         [],
         description=f"Only what is of these queries: repeated, or with commas between, at most {QUERIES_MAX}. "

@@ -36,7 +36,7 @@ def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors:
     """Add the routes that explain a query, one at a time."""
     one_at_a_time = CapacityLimiter(1)  # of the threads that all requests share
 
-    @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="What a query can find, and chance")
+    @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="The reach of a query, and chance")
     async def explain_query(id: Id, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
         """Return figures and sentences, by the sensors registered and the rates seen in all areas."""
 
@@ -52,7 +52,7 @@ def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors:
         "/{id}/explain",
         responses=problems(413, 415, 422, 503),
         openapi_extra=described_body("application/sql"),
-        summary="What a query could find, and chance",
+        summary="The reach of a query that is not stored, and chance",
     )
     async def explain_document(id: Id, document: QueryInBody, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
         """Return the same of the query in the body, which is not stored. No query need have this id."""

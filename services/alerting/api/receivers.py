@@ -112,7 +112,7 @@ def _add_reading(router: APIRouter, engine: Engine, settings: AlertingSettings, 
         "/{id}/deliveries",
         response_model=DeliveryPage,
         responses=problems(422),
-        summary="What a receiver was told, and what not",
+        summary="Deliveries to a receiver, also those that failed",
     )
     def list_deliveries(id: ReceiverId, wanted: Annotated[DeliveryParameters, Query()]) -> Response:  # noqa: A002
         """Return deliveries, those of the last transitions first; also of a receiver that is no more."""

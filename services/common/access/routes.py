@@ -202,7 +202,7 @@ def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> API
 
     @router.get(
         "",
-        summary="Who changed what",
+        summary="The audit trail: each change, and who made it",
         responses=AWAY,
     )
     def list_changes(wanted: Annotated[AuditParameters, Query()], who: Who) -> AuditPage:

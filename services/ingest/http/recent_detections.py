@@ -118,7 +118,7 @@ class RecentParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     after: int = Field(0, ge=0, le=2**63 - 1, description="Only detections with a greater number.")
-    limit: int = Field(1000, ge=1, le=LIMIT_MAX, description="Of more, every second, third, ... is listed.")
+    limit: int = Field(1000, ge=1, le=LIMIT_MAX, description="If there are more, every second, third, ... is listed.")
 
 
 def recent_detections_router(recent: RecentDetections) -> APIRouter:
