@@ -10,7 +10,6 @@ import numpy as np
 from coincide.arrays.kinds import PositionArray
 from coincide.command.faults import note
 from coincide.command.input.arrivals import Arrivals
-from coincide.joins.detections import Detections
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.queries.explaining import spoken_s
 
@@ -77,10 +76,12 @@ class LateArrivals:
         self._behind: Counter[Leader] = Counter()
         self.count = 0
 
-    def take(self, batch: Arrivals, detections: Detections, late: PositionArray) -> None:
+    def take(self, batch: Arrivals, late: PositionArray) -> None:
         """Take a batch in, and which of its rows are late."""
-        latest_us, is_late = detections.latest_us.tolist(), set(late.tolist())
-        progress_us = np.minimum(detections.latest_us, batch.rows["received_at_us"]).tolist()
+        of_templates = np.array([each.latest_us for each in batch.templates], np.int64)
+        latest = batch.rows["anchor_us"] + of_templates[batch.rows["template"]]
+        progress_us = np.minimum(latest, batch.rows["received_at_us"]).tolist()
+        latest_us, is_late = latest.tolist(), set(late.tolist())
         self.count += len(is_late)
         for row, (name, sensor) in enumerate(zip(batch.rows["area"], batch.rows["sensor"], strict=True)):
             area = self._areas[name]

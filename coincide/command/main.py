@@ -60,7 +60,7 @@ def request_of(argv: Sequence[str]) -> Request:
     return request(options, parsers[options.command])
 
 
-EXTRA = ("pyarrow", "rich")
+EXTRA = ("msgspec", "pyarrow", "rich")
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.join_arguments import QueryJoinRequest
 from coincide.command.chance_note import note_chance
@@ -27,7 +27,6 @@ from coincide.command.input.played_roles import KeyedSource, keyed_sources_of
 from coincide.command.input.repeats import Repeats
 from coincide.command.query_files import read_queries
 from coincide.command.reach_note import note_apart, noted_if_empty
-from coincide.command.replay import DIGITS, thresholded
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
@@ -35,6 +34,7 @@ from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 from coincide.queries import Query
 from coincide.queries.explaining import explain, unreachable_because
 
+DIGITS = 6  # of a probability
 TIME = pa.timestamp("us", "UTC")
 
 
@@ -156,7 +156,7 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
         request.out, shown.table(np.empty((0, len(played.of_role)), np.int64), np.empty(0)).schema
     ) as answer:
         for tuples in blocks:
-            table = shown.table(played.rows_of(tuples.members), thresholded(played.query, tuples))
+            table = shown.table(played.rows_of(tuples.members), _thresholded(played.query, tuples))
             answer.write(answer.part(table))
             count += len(tuples)
     advance(1.0)
@@ -166,6 +166,14 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
         graph, joint = played.query.graph, played.query.joint_threshold
         note_chance(count, played.batches, graph, joint, played.query.sensors, played.sources)
     return count
+
+
+def _thresholded(query: Query, tuples: Tuples) -> FloatArray:
+    """Return the probability that the query has a threshold for, shape (n,)."""
+    if query.joint_threshold is not None:
+        return tuples.probability
+    least: FloatArray = np.nanmin(tuples.edge_probability, axis=1) if len(tuples) else np.empty(0)
+    return least
 
 
 def _note_out_of_reach(played: PlayedRoles) -> None:

@@ -20,7 +20,13 @@ from coincide.command.input.chunks import Advance
 from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEvents, no_events, without_faulty
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
-from coincide.command.input.played_roles import PlayingEvents, attributes_of, keyed_sources_of, stream_otherwise
+from coincide.command.input.played_roles import (
+    PlayingEvents,
+    attributes_json,
+    attributes_of,
+    keyed_sources_of,
+    stream_otherwise,
+)
 from coincide.command.input.repeats import Repeats, of_places
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
@@ -36,8 +42,9 @@ class Arrivals:
 
     `rows` has arrays of shape (n,): anchor_us, which `template`, a position in `templates`, is relative to;
     detected_at_us and received_at_us; identity, as `repeats` has it; file, row, stream, id, area and sensor, empty
-    where there is none. Under a KeyedSource it has whether each row is of it, and under ("equal", name) the row's key.
-    A row of which nobody tells when it was received counts as received when it was detected.
+    where there is none. Under a KeyedSource it has whether each row is of it, and under ("equal", name) the row's key;
+    or else it has attributes, those that queries read, as JSON. A row of which nobody tells when it was received counts
+    as received when it was detected.
     """
 
     templates: Sequence[Histogram]
@@ -52,7 +59,8 @@ class Arrivals:
 
     def first(self, repeats: Repeats) -> Arrivals:
         """Return the rows that do not come again."""
-        is_first = repeats.first(self.rows["identity"], self.rows["detected_at_us"])
+        identity = of_places(self.rows["identity"], self.rows["area"], self.rows["stream"])
+        is_first = repeats.first(identity, self.rows["detected_at_us"])
         return self if is_first.all() else self.take(is_first)
 
     @classmethod
@@ -67,7 +75,10 @@ class Arrivals:
 
 
 class ArrivalReader:
-    """Reads files for queries; `others` counts the detections of streams that no query names."""
+    """Reads files for queries; `others` counts the detections of streams that no query names.
+
+    With `plays` rows say which roles they may play, else what their attributes are.
+    """
 
     def __init__(
         self,
@@ -75,8 +86,10 @@ class ArrivalReader:
         queries: Sequence[Query],
         longest_s: float = math.inf,
         most_own: float = NEVER_ROUNDED,
+        *,
+        plays: bool = True,
     ) -> None:
-        self._options, self._queries, self._most_own = options, queries, most_own
+        self._options, self._queries, self._most_own, self._plays = options, queries, most_own, plays
         self._named = load_templates(options.templates)
         self._default = parse_template(options.uncertainty, self._named) if options.uncertainty else None
         self._attributes = attributes_of(queries)
@@ -172,13 +185,16 @@ class ArrivalReader:
             "template": chosen.index,
             "detected_at_us": events.detected_at_us,
             "received_at_us": np.where(received_us == UNKNOWN_US, events.detected_at_us, received_us),
-            "identity": of_places(events.identity, playing.label("area"), playing.stream),
+            "identity": events.identity,
             "row": events.row,
             "file": np.full(len(events), str(events.path), dtype=object),
             **{name: playing.label(name) for name in ("id", "area", "sensor")},
             "stream": playing.stream,
         }
-        rows |= {keyed: playing.are_in(keyed) for keyed in self._sources}
+        if self._plays:
+            rows |= {keyed: playing.are_in(keyed) for keyed in self._sources}
+        else:
+            rows["attributes"] = attributes_json(events)
         for name, values in playing.no_numbers([keyed.source for keyed in self._sources]).items():
             self._no_numbers[name] += len(values)
             self._first_no_number.setdefault(name, values[0])
@@ -186,7 +202,8 @@ class ArrivalReader:
         keys = {name: playing.keys(name) for name in equal}
         for name, column in keys.items():
             self._kinds.setdefault(name, set()).update(key.startswith('"') for key in column.tolist() if key)
-        return Arrivals(chosen.templates, rows | {("equal", name): column for name, column in keys.items()})
+        played = {("equal", name): column for name, column in keys.items()} if self._plays else {}
+        return Arrivals(chosen.templates, rows | played)
 
 
 def merged(files: Sequence[Iterator[Arrivals]]) -> Iterator[Arrivals]:

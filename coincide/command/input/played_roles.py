@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,6 +18,7 @@ from coincide.arrays.kinds import BoolArray
 from coincide.command.arguments.options import STDIN
 from coincide.command.input.file_events import FileEvents
 from coincide.queries import Query
+from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.role_filter import Source
 
 TextArray = npt.NDArray[np.object_]
@@ -46,6 +48,16 @@ def attributes_of(queries: Iterable[Query]) -> list[str]:
     tested = (name for query in queries for source in query.sources for name, _ in source.filter.where)
     equal = (query.equal for query in queries if query.equal is not None)
     return list(dict.fromkeys((*tested, *equal)))
+
+
+def attributes_json(events: FileEvents) -> npt.NDArray[np.object_]:
+    """Return the attributes of each event as a JSON object, without those that it does not have."""
+    names = [name.removeprefix(ATTRIBUTES) for name in events.attributes]
+    if not names:
+        return np.full(len(events), b"{}", dtype=object)
+    every = zip(*events.attributes.values(), strict=True)
+    given = ({name: each for name, each in zip(names, values, strict=True) if each is not None} for values in every)
+    return np.array([*map(msgspec.json.encode, given)], dtype=object)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ was received. A line that names neither a sensor nor an id is an event of its ow
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -52,10 +51,9 @@ def _hashes(values: Iterable[Hashable]) -> Int64Array:
 
 
 class Repeats:
-    """Tells which rows come again, and counts them; it remembers the last `most` different ones, or all."""
+    """Tells which rows come again, and counts them."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._time_us: dict[int, int] = {}
         self.again = self.changed = 0
 
@@ -72,19 +70,18 @@ class Repeats:
             is_same = self._time_us[known_by] == time_us
             self.again += is_same
             self.changed += not is_same
-        self._forget()
         return is_first
 
     def tell(self) -> None:
         """Say how many rows came again."""
-        if self.again:
-            came = "1 detection" if self.again == 1 else f"{self.again} detections"
-            note(f"{came} came again: each counts once")
-        if self.changed:
-            have = "1 detection has" if self.changed == 1 else f"{self.changed} detections have"
-            note(f"{have} the sensor and id of an earlier one, but another time: the first counts")
+        tell_repeats(self.again, self.changed)
 
-    def _forget(self) -> None:
-        if self._most is not None:
-            for oldest in list(islice(self._time_us, max(len(self._time_us) - self._most, 0))):
-                del self._time_us[oldest]
+
+def tell_repeats(again: int, changed: int) -> None:
+    """Say how many rows came again, and how many had the id of another one."""
+    if again:
+        came = "1 detection" if again == 1 else f"{again} detections"
+        note(f"{came} came again: each counts once")
+    if changed:
+        have = "1 detection has" if changed == 1 else f"{changed} detections have"
+        note(f"{have} the sensor and id of an earlier one, but another time: the first counts")

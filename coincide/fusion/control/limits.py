@@ -20,6 +20,9 @@ class Limits:
     """Most buckets of a template histogram (ingest accepts 64). Work on a pair grows with the product of both."""
     max_cached_pairs: int = 262_144
     """Template pairs whose offsets one query remembers, 41 bytes each; beyond it the least recently used go."""
+    max_table_work: int = 1
+    """Most work on a table of the offsets of all template pairs of one query, in bucket pairs; where it would be more,
+    pairs are judged as they meet. Streams share the templates, so a large table has many pairs that never meet."""
     max_advisory_work: int = 50_000
     """Most work on the chance rates of the matches that one new detection completes for one query, and as much on when
     those of two roles occurred. The unit is a bucket pair: about 20 ns."""

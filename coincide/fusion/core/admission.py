@@ -17,12 +17,14 @@ from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
 from coincide.fusion.rows.kept_rows import KeptRows
+from coincide.fusion.rows.named_rows import NamedRows
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.fields import FrameError
 from coincide.wire.status_record import Totals
 
+SECOND_US = 1_000_000
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 
 
@@ -50,9 +52,17 @@ class RowAdmission:
     def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:
         """Return what was accepted of records in (partition, offset) order; it is in the table already."""
         batch = self._decode(records)
-        taken = self._accept(batch, records)
+        offset = np.array([record.offset for record in records], np.int64)
+        clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
+        taken = self._accept(batch, offset, clock_s)
         self.silence.settle()
         return taken
+
+    def take_rows(self, rows: NamedRows) -> AcceptedBatch:
+        """Return what was accepted of rows that each came alone, where nobody sends heartbeats."""
+        batch = rows.batch(self.codes, self.rows.next_seq)
+        heard_us = self.codes.areas.hear_rows(batch.area, batch.received_at_us)
+        return self._accept(batch, np.zeros(len(batch), np.int64), np.stack((heard_us, heard_us), axis=1) // SECOND_US)
 
     def letters_in_order(self) -> list[DeadLetter]:
         """Return the letters in the order of their frames and rows."""
@@ -86,15 +96,14 @@ class RowAdmission:
         builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
         self._clock_s[position] = areas.clocks[record.partition].seconds
 
-    def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedBatch:
+    def _accept(self, batch: BatchRows, offset: Int64Array, clock_s: Int64Array) -> AcceptedBatch:
+        """Return what was accepted of a batch; `offset` is that of each frame, `clock_s` as in `AcceptedBatch`."""
         usable = self._refuse_faulty(batch)
         on_time, watermark_us = self._refuse_late(batch, usable)
-        offset = np.array([record.offset for record in records], np.int64)
         new, accepted = self._accept_new(batch, on_time, watermark_us, offset)
         self._note_health(batch, usable, on_time)
         backgrounds = count_detections(self.codes.areas, new, watermark_us[accepted])
         frame = batch.frame[on_time[accepted]]
-        clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
         return AcceptedBatch(new, backgrounds, new.offset, frame, clock_s[frame])
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:

@@ -33,10 +33,10 @@ class Finder:
         templates: VerifiedTemplates,
         most_pairs: int = MOST_PAIRS,
         max_candidates: int = MOST_CANDIDATES,
+        max_table_work: int = 0,
     ) -> None:
         self._areas, self._max_candidates = areas, max_candidates
-        # streams share the templates, so that a table of all their pairs would hold many that never meet
-        self._limits = PairLimits(table=0, cached=most_pairs)
+        self._limits = PairLimits(table=max_table_work, cached=most_pairs)
         self._buffers = RowBuffers(streams, areas, templates)
         self._searches: dict[str, tuple[Query, InstalledPattern]] = {}
         self._look_ups_before = LookUps()

@@ -11,6 +11,7 @@ from coincide.fusion.health.health_table import HealthTable
 from coincide.fusion.health.member_errors import MemberErrors
 from coincide.fusion.matching.finder import Finder
 from coincide.fusion.matching.match_recorder import MatchRecorder
+from coincide.fusion.matching.match_verdicts import MatchTuples
 from coincide.fusion.matching.row_limits import RowLimits, forget_past_seconds
 from coincide.fusion.matching.search_work import GuardedWork
 from coincide.fusion.readings.reading_columns import NoNumbers
@@ -32,7 +33,7 @@ class ShardJoins:
     def of(cls, codes: RowCodes, table: EventTable, health: HealthTable, limits: Limits) -> ShardJoins:
         """Return the joins of a shard; how the members of matches err is counted in `health`."""
         areas, templates = codes.areas, codes.templates
-        most = limits.max_cached_pairs, limits.max_candidates_per_detection
+        most = limits.max_cached_pairs, limits.max_candidates_per_detection, limits.max_table_work
         return cls(
             Finder(codes.streams.codes, areas, templates, *most),
             MatchRecorder(codes, table, limits),
@@ -52,12 +53,16 @@ class ShardJoins:
 
         `check` is called between blocks of work that take a second at most.
         """
+        tuples = self.tuples(active, accepted, check)
+        self.member_errors.take(tuples.members, self.recorder.table.columns, active.query.graph)
+        yield from self.recorder.matches(active, tuples, accepted, check)
+
+    def tuples(self, active: ActiveQuery, accepted: AcceptedBatch, check: Callable[[], None]) -> MatchTuples:
+        """Return the tuples that the accepted rows complete, up to the rows that break a limit."""
         recorder, table = self.recorder, self.recorder.table
         first_position = len(table) - len(accepted.rows)
         limits = RowLimits(active, recorder.limits, recorder.codes.areas, accepted, first_position)
-        tuples = limits.matches(lambda seqs, count: self.finder.find(active, table, seqs, GuardedWork(count, check)))
-        self.member_errors.take(tuples.members, table.columns, active.query.graph)
-        yield from recorder.matches(active, tuples, accepted, check)
+        return limits.matches(lambda seqs, count: self.finder.find(active, table, seqs, GuardedWork(count, check)))
 
     def end_seconds(self, active: ActiveQuery) -> None:
         """Forget how many matches a query had in seconds that are over; call it at the end of a batch."""

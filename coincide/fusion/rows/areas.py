@@ -141,6 +141,17 @@ class Areas:
         self.times.put(area.code, partition, last_us, listened_us)
         self._changed.add(area.name)
 
+    def hear_rows(self, area: CodeArray, received_at_us: Int64Array) -> Int64Array:
+        """Hear rows that each came alone, those of an area by a partition that is its own; return its clock at each."""
+        heard_us = received_at_us.copy()
+        for code in np.unique(area).tolist():
+            at = np.flatnonzero(area == code)
+            clock = self.clocks.setdefault(code, PartitionClock(int(heard_us[at[0]])))
+            heard_us[at] = np.maximum(np.maximum.accumulate(heard_us[at]), clock.heard_us)
+            clock.heard_us = int(heard_us[at[-1]])
+            self.note_frame(self.area_of(code), code, clock.heard_us, clock.listened_us)
+        return heard_us
+
     def area(self, name: str, next_seq: int) -> Area:
         """Return the area of that name; one not known yet counts from `next_seq` on."""
         code = self._codes.code(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -123,9 +124,15 @@ class StampTables:
             raise FrameError(f"no frame: templates: {error}") from None
         codes = {id_: self._templates.code(id_, content) for id_, content in contents.items()}
         stamps, refused = _stamps_of(stamps_json)
-        kinds = [self._kind(each.stream, codes.get(each.template, Fault.MISSING)) for each in stamps]
+        return self.of_codes(stamps, [codes.get(each.template, Fault.MISSING) for each in stamps], refused)
+
+    def of_codes(
+        self, stamps: list[Stamp], templates: Sequence[int], unreadable: Mapping[int, Unusable] | None = None
+    ) -> StampTable:
+        """Return stamps whose templates have these codes; of some it is known already why they are refused."""
+        kinds = [self._kind(each.stream, code) for each, code in zip(stamps, templates, strict=True)]
         columns = np.array([kind[:4] for kind in kinds], np.int64).reshape(-1, 4).T
-        refused = {nth: why for nth, (*_, why) in enumerate(kinds) if why is not None} | refused
+        refused = {nth: why for nth, (*_, why) in enumerate(kinds) if why is not None} | dict(unreadable or {})
         is_usable = np.ones(len(stamps), np.bool_)
         is_usable[[*refused]] = False
         sensor = np.full(len(stamps), NO_SENSOR, np.int32)

@@ -362,11 +362,37 @@ def test_a_query_that_would_take_too_much_is_suspended_alone(
     assert main(["replay", *map(str, arguments)]) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(
-        "coincide: query heavy was suspended, and its answer ends there: max_candidates is 3: row"
+        "coincide: query heavy was suspended, and its answer ends there: max_candidates_per_detection is 3, "
     )
     assert said[1:] == ["coincide: 1 of 2 queries could not be answered to the end"]
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert sum(line["query"] == "light" for line in lines) == 66
+
+
+def test_a_clock_that_is_ahead_in_one_area_costs_the_others_nothing(tmp_path: Path) -> None:
+    ahead = {"id": "x", "sensor": "fast", "area": "hill", "stream": "p", "detected_at_us": EPOCH_US + 10**15}
+    rows = [
+        {"id": n, "sensor": f"s{n % 2}", "area": "bay", "detected_at_us": EPOCH_US + n * 10**6} for n in range(9000)
+    ]
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "p"), window_s=1)})
+    file = write(tmp_path / "p.ndjson", [ahead, *rows])
+    assert len(replay(queries, file, "--uncertainty", "point", out=tmp_path / "out.ndjson")) == 8999
+
+
+@pytest.mark.parametrize("area", [None, "bay"])
+def test_a_query_with_too_many_matches_is_suspended_as_it_would_be_live(
+    tmp_path: Path, area: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = saved(tmp_path, {"id": "q", **pair(("p", "p")), "limits": {"max_matches_per_detection": 3}})
+    rows = [{"id": n, "sensor": f"s{n}", "detected_at_us": EPOCH_US + n, "area": area or ""} for n in range(9)]
+    out = tmp_path / "out.ndjson"
+    arguments = [*asked(*queries), write(tmp_path / "p.csv", rows), "--uncertainty", "point", "--out", out]
+    assert main(["replay", *map(str, arguments)]) == 1
+    assert capsys.readouterr().err.splitlines()[0] == (
+        f"coincide: query q was suspended{' in area bay' * (area is not None)}, and its answer ends there: "
+        "max_matches_per_detection is 3, and the detection that was received at 1987-02-23T07:35:35.000004Z has more"
+    )
+    assert len(out.read_text().splitlines()) == 1 + 2 + 3
 
 
 def test_the_name_of_the_answer_says_ndjson(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

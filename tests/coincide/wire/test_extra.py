@@ -20,6 +20,6 @@ def test_without_msgspec_it_is_said_what_to_install(name: str) -> None:
     assert last == "ImportError: pip install 'coincide[fusion]': records, and the engine of fusion, need msgspec"
 
 
-@pytest.mark.parametrize("name", ["coincide", "coincide.live", "coincide.queries", "coincide.command.replay"])
+@pytest.mark.parametrize("name", ["coincide", "coincide.live", "coincide.queries", "coincide.command.main"])
 def test_the_rest_of_the_library_does_without(name: str) -> None:
     assert imported(name).returncode == 0

@@ -12,20 +12,23 @@ from hypothesis import strategies as st
 from msgspec import json as msgspec_json
 
 from coincide import Stream
+from coincide.arrays.instants import written_us
 from coincide.command import replay as replaying
+from coincide.command.main import main
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from spark_jobs.replaying.complete_answer import complete_matches
 from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
-from tests.coincide.command.files import EPOCH_US, text, write
-from tests.coincide.command.test_replay import NAMED, alive, replay, saved
+from tests.coincide.command.files import EPOCH_US, read, text, write
+from tests.coincide.command.test_replay import NAMED, asked, replay, saved
 from tests.coincide.fusion.inputs import Row, frame, heartbeat, put
 from tests.coincide.fusion.outputs import EpisodeReader
 from tests.coincide.fusion.strategies import TEMPLATES, split
 from tests.examples import examples
 from tests.spark_jobs.replaying.test_answers import ADVISORY, FakeTopic, played
 
+Match = tuple[Any, ...]
 DELAY_S, PATIENT_S = 3.0, 1e6
 AREAS = {"bay": 0, "hill": 1}  # and their partitions
 FOLLOWED = {"gap_s": 1}
@@ -47,6 +50,8 @@ SETS = {
     "coalesce": FOLLOWED,
 }
 QUERIES: list[dict[str, Any]] = [PAIR, SETS]
+FEW = {**PAIR, "id": "few", "limits": {"max_matches_per_detection": 1}}
+LIMITED = [*QUERIES, FEW]  # a complete run knows no limits
 
 
 class Frame(NamedTuple):
@@ -89,8 +94,8 @@ class Heard(NamedTuple):
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[Frame]:
-    """Frames of a minute, some of them posted again; some clocks are ahead, and some detections late."""
+def logs(draw: st.DrawFn, *, may_reuse: bool = True) -> list[Frame]:
+    """Frames of a minute, some posted again; some clocks are ahead, some detections late, and some ids used anew."""
     made: list[Frame] = []
     now, count = 0, 0
     for _ in range(draw(st.integers(2, 9))):
@@ -102,7 +107,8 @@ def logs(draw: st.DrawFn) -> list[Frame]:
         for _ in range(draw(st.integers(1, 4))):
             ago = draw(st.sampled_from([0, 3, 8, 20, 45, -30]))
             kind = draw(st.sampled_from("pps")), draw(st.sampled_from(["north", "south", "east"]))
-            heard.append(Heard(f"e{count}", *kind, now - ago, draw(st.integers(0, len(TEMPLATES) - 1))))
+            nth = draw(st.integers(0, count)) if may_reuse and draw(st.integers(0, 3)) == 0 else count
+            heard.append(Heard(f"e{nth}", *kind, now - ago, draw(st.integers(0, len(TEMPLATES) - 1))))
             count += 1
         made.append(Frame(draw(st.sampled_from([*AREAS])), now, tuple(heard)))
     return made
@@ -124,7 +130,7 @@ def core(delay_s: float = DELAY_S, quiet_s: float | None = 2.0) -> FusionCore:
     return FusionCore(streams, limits, 0)
 
 
-CHANGES = [put(nth, query) for nth, query in enumerate(QUERIES)]
+CHANGES = [put(nth, query) for nth, query in enumerate(LIMITED)]
 
 
 def live(fusion: FusionCore, batches: Sequence[Sequence[InputRecord]]) -> list[Output]:
@@ -165,17 +171,18 @@ def test_a_run_as_live_is_the_job_whatever_the_batches(log: list[Frame], data: s
 
 
 @settings(max_examples=examples(60))
-@given(log=logs(), data=st.data())
+@given(log=logs(may_reuse=False), data=st.data())
 def test_a_complete_run_is_the_job_that_waits_for_everybody(log: list[Frame], data: st.DataObject) -> None:
     """Nobody is late there, and silence moves nothing."""
     records = records_of(log)
     patient = core(PATIENT_S, quiet_s=None)
-    expected = standing(live(patient, split(data.draw, records, data.draw(st.integers(1, 5)))))
+    told = standing(live(patient, split(data.draw, records, data.draw(st.integers(1, 5)))))
+    expected = {id_: match for id_, match in told.items() if match["query"] != "few"}
     frames = [record for record in records if record.key is not None]
     streams = {name: Stream(name, max_delay_s=PATIENT_S, longest_template_s=8) for name in "ps"}
     run = [match for query in QUERIES for match in complete_matches(played(query, frames), streams, lambda: None)]
-    told = {match.id: msgspec_json.decode(msgspec_json.encode(match)) for match in run}
-    assert {id_: {k: v for k, v in match.items() if k not in ADVISORY} for id_, match in told.items()} == expected
+    found = {match.id: msgspec_json.decode(msgspec_json.encode(match)) for match in run}
+    assert {id_: {k: v for k, v in match.items() if k not in ADVISORY} for id_, match in found.items()} == expected
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -183,18 +190,37 @@ def test_a_complete_run_is_the_job_that_waits_for_everybody(log: list[Frame], da
 def test_replay_is_the_job_that_hears_no_heartbeat(
     tmp_path: Path, log: list[Frame], data: st.DataObject, at_once: int
 ) -> None:
-    """A file has no heartbeats. Repeats and late detections are those of the job, also behind a clock that is ahead."""
-    fusion = core(quiet_s=None)
-    job = standing(live(fusion, split(data.draw, records_of(log), data.draw(st.integers(1, 5)))))
-    expected = {
-        (match["query"], frozenset((each["role"], each["sensor"], each["id"]) for each in match["members"]))
-        for match in job.values()
-    }
+    """A file has no heartbeats. Repeats, late detections, ids used anew and limits are those of the job."""
+    outputs = live(core(quiet_s=None), split(data.draw, records_of(log), data.draw(st.integers(1, 5))))
+    expected = {match_of(match["query"], match["members"]) for match in standing(outputs).values()}
     file = write(tmp_path / "log.ndjson", [heard.line(each) for each in log for heard in each.detections])
-    options = ["--templates", text(tmp_path / "named", json.dumps(NAMED)), "--max-delay", DELAY_S]
+    options = ["--templates", text(tmp_path / "named", json.dumps(NAMED)), "--max-delay", str(DELAY_S)]
+    out = tmp_path / "out.ndjson"
     with patch.object(replaying, "ROWS_AT_ONCE", at_once):
-        told = alive(replay(saved(tmp_path, *QUERIES), file, *options, out=tmp_path / "out.ndjson"))
-    assert {(query, members) for query, matches in told.items() for members in matches} == expected
+        status = main(["replay", *asked(*saved(tmp_path, *LIMITED)), str(file), *map(str, options), "--out", str(out)])
+    assert status == any(suspended(outputs[-1]).values())
+    assert standing_lines(read(out)) == expected
+
+
+def suspended(output: Output) -> dict[str, Any]:
+    """Return where each query is suspended."""
+    queries = msgspec_json.decode(output.status.value)["queries"]
+    return {name: query.get("suspended") for name, query in queries.items()}
+
+
+def standing_lines(lines: Sequence[dict[str, Any]]) -> set[Match]:
+    """Return what no later line of a replay says is superseded."""
+    found: set[Match] = set()
+    for line in lines:
+        change = found.remove if line["change"] == "superseded" else found.add
+        change(match_of(line["query"], line["members"]))
+    return found
+
+
+def match_of(query: str, members: Sequence[dict[str, Any]]) -> Match:
+    """Return what names a match: its query, and its members' role, sensor, id and time."""
+    told = [each.get("detected_at_us") or written_us(each["detected_at"]) for each in members]
+    return query, *((each["role"], each["sensor"], each["id"], at) for each, at in zip(members, told, strict=True))
 
 
 def test_a_repeat_that_tells_how_far_time_has_come_makes_others_late_in_a_replay_too(tmp_path: Path) -> None:
