@@ -1,21 +1,10 @@
-"""What the fields of a query may be: names, roles, edges, attributes. A refusal names the field and what is allowed."""
+"""What every query may name: itself, streams, attributes. A refusal names the field and what is allowed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-from coincide.constraints.at_least import AtLeast, checked_at_least
-from coincide.constraints.graph import ConstraintGraph
-from coincide.errors import GraphError, QueryError
-from coincide.probability.joint.member_links import Links
-from coincide.queries.edges import Within
+from coincide.errors import QueryError
 from coincide.stream import LONGEST_NAME, NAME
 
-ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-MOST_ROLES = 16
-MOST_ROLES_WITH_CYCLES = 6  # a ring of them: 0.07 s a match at 8 buckets, of eight 0.3 s, of ten 3 s
-MOST_ON_MANY_CYCLES = 4  # a clique of four with six windows: 0.4 ms a match among many, of five 20 ms
 ATTRIBUTES = "attributes."
 
 
@@ -23,60 +12,6 @@ def refuse_unless_name(field: str, name: object) -> None:
     """Refuse what is no name of a query or stream."""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         raise QueryError(field, f"is {name!r}: 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-'")
-
-
-def refuse_unless_roles(roles: Sequence[tuple[str, str]]) -> None:
-    """Refuse too few or too many roles, and names that are none."""
-    if not 2 <= len(roles) <= MOST_ROLES:
-        raise QueryError("from", f"has {len(roles)} roles: 2 to {MOST_ROLES}")
-    for role, stream in roles:
-        if len(role) > LONGEST_NAME or not ROLE.fullmatch(role):
-            raise QueryError("from", f"has the role {role!r}: letters, digits and '_', starting with a letter")
-        refuse_unless_name(f"from.{role}", stream)
-
-
-def refuse_unless_between_roles(within: Sequence[Within], roles: Sequence[str]) -> None:
-    """Refuse an edge whose end is no role."""
-    for number, edge in enumerate(within):
-        for end in (edge.first, edge.second):
-            if end not in roles:
-                raise QueryError(f"within[{number}].between", f"names {end!r}, which is no role of from")
-
-
-def refuse_unless_thresholds(within: Sequence[Within], joint_threshold: float | None) -> None:
-    """Refuse an edge without a threshold where no joint one stands in for it."""
-    for number, edge in enumerate(within):
-        if edge.threshold is None and joint_threshold is None:
-            allowed = "above 0 and at most 1, or give a joint_threshold"
-            raise QueryError(f"within[{number}].threshold", f"is missing: {allowed}")
-
-
-def refuse_unless_at_least(at_least: AtLeast, graph: ConstraintGraph) -> None:
-    """Refuse a number of members that makes no sense, and roles that do not leave the others connected."""
-    try:
-        checked_at_least(at_least, graph, all_may_be_needed=False)
-    except GraphError as error:
-        raise QueryError(error.field, error.message) from None
-
-
-def refuse_unless_affordable(graph: ConstraintGraph) -> None:
-    """Refuse cycles for which the joint probability of one match would take seconds: see `joint_probabilities`.
-
-    A path, or any tree, and a clique of one symmetric window cost milliseconds at most, whatever their size.
-    """
-    if graph.is_tree or graph.uniform_window is not None:
-        return
-    links = Links.of(graph)
-    if len(graph.roles) <= MOST_ROLES_WITH_CYCLES:
-        on_cycles = links.on_cycles
-        if len(on_cycles) <= MOST_ON_MANY_CYCLES or any(links.without(member).is_forest for member in on_cycles):
-            return
-    raise QueryError(
-        "within",
-        "has cycles whose joint probability takes too long: with cycles there may be "
-        f"{MOST_ROLES_WITH_CYCLES} roles, one of them on every cycle or {MOST_ON_MANY_CYCLES} at most on any; "
-        "a path, and a clique of one symmetric window, may have more",
-    )
 
 
 def refuse_unless_attribute(field: str, name: object) -> None:

@@ -18,7 +18,6 @@ EpisodeInterval = Literal["occurred", "hull"]
 INTERVALS: tuple[EpisodeInterval, ...] = ("occurred", "hull")
 LONGEST_GAP_S = 30 * 86_400.0
 MOST_LABELS = 8
-MOST_MEMBERS = 200  # that an episode lists
 LABEL = re.compile(r"(?P<role>[A-Za-z][A-Za-z0-9_]*)\.(?:sensor|attributes\.(?P<name>.+))", re.DOTALL)
 
 

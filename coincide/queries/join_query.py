@@ -16,10 +16,11 @@ from coincide.errors import GraphError, QueryError
 from coincide.joins.retention import reaches_us, set_reaches_us
 from coincide.joins.tuples.set_plan import SetPlan
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
-from coincide.queries import checks
-from coincide.queries.alert_rule import AlertRule
+from coincide.queries import join_checks
+from coincide.queries.alert_rule import MOST_MEMBERS, AlertRule
+from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
-from coincide.queries.episode_rule import MOST_MEMBERS, EpisodeRule
+from coincide.queries.episode_rule import EpisodeRule
 from coincide.queries.match_limits import MatchLimits
 from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 from coincide.stream import Stream
@@ -112,22 +113,22 @@ class Query:
     alert: AlertRule | None = None
 
     def __post_init__(self) -> None:
-        checks.refuse_unless_name("id", self.id)
-        checks.refuse_unless_roles(self.roles)
+        refuse_unless_name("id", self.id)
+        join_checks.refuse_unless_roles(self.roles)
         names = [role for role, _ in self.roles]
-        checks.refuse_unless_between_roles(self.within, names)
+        join_checks.refuse_unless_between_roles(self.within, names)
         if self.sensors not in get_args(SensorRule):
             raise QueryError("sensors", f"is {self.sensors!r}: one of different, same, any")
         refuse_unless_of_form(self.within, self.form, names)
         if self.joint_threshold is not None:
             refuse_unless_probability("joint_threshold", self.joint_threshold)
-        checks.refuse_unless_thresholds(self.within, self.joint_threshold)
-        checks.refuse_unless_affordable(self.graph)
+        join_checks.refuse_unless_thresholds(self.within, self.joint_threshold)
+        join_checks.refuse_unless_affordable(self.graph)
         if self.at_least is not None:
-            checks.refuse_unless_at_least(self.at_least, self.graph)
+            join_checks.refuse_unless_at_least(self.at_least, self.graph)
         _ = self.interchange  # raises if there are too many ways to swap roles
         if self.equal is not None:
-            checks.refuse_unless_attribute("equal", self.equal)
+            refuse_unless_attribute("equal", self.equal)
         if self.unreachable not in (None, "allow"):
             raise QueryError("unreachable", f"is {self.unreachable!r}: 'allow', or left out")
         if self.coalesce is not None:
@@ -236,7 +237,7 @@ class Query:
         played = object_fields("from", fields["from"])
         filters = filters_of(played)
         roles = tuple((role, stream_of(given)) for role, given in played.items())
-        checks.refuse_unless_roles(roles)  # before one edge is written out for every two of them
+        join_checks.refuse_unless_roles(roles)  # before one edge is written out for every two of them
         given = {name: fields[name] for name in OPTIONAL if name in fields}
         given |= {"areas": globs("areas", fields), "filters": filters}
         if "joint_threshold" in given:

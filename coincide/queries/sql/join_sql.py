@@ -12,10 +12,8 @@ from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.edges import edges_of
 from coincide.queries.episode_rule import LABEL
 from coincide.queries.join_query import Query
-from coincide.queries.sql.spelling import At, attribute, duration, name, number, scalar, text
+from coincide.queries.sql.spelling import At, attribute, duration, limits_text, name, number, text
 from coincide.queries.sql.statement import Column, Condition, FromItem, Statement, refusal
-
-_LIMITS = {"above": ">", "at_least": ">=", "below": "<", "at_most": "<="}
 
 
 def join_document(statement: Statement, places: dict[str, At]) -> dict[str, Any]:
@@ -216,25 +214,6 @@ def _filters(roles: Mapping[str, Any]) -> list[str]:
             if field in source:
                 written.append(f"{name(role)}.{keyword} GLOB {_texts(source[field])}")
     return written
-
-
-def limits_text(column: str, test: Mapping[str, Any]) -> list[str]:
-    """Return the conditions that a column keeps to some limits, or is one of some values."""
-    if "is" in test:
-        return [f"{column} = {scalar(test['is'])}"]
-    if "in" in test:
-        return [f"{column} IN ({', '.join(map(scalar, test['in']))})"]
-    return [
-        f"{column} {_LIMITS[limit]} {number(value)}{_until_text(_LIMITS[limit], test)}"
-        for limit, value in test.items()
-        if limit in _LIMITS
-    ]
-
-
-def _until_text(comparison: str, test: Mapping[str, Any]) -> str:
-    """Return what ends a spell of values beyond a limit, if another value than the limit does."""
-    opposite, end = ("<", "until_below") if comparison.startswith(">") else (">", "until_above")
-    return f" UNTIL {opposite} {number(test[end])}" if end in test else ""
 
 
 def _texts(texts: Sequence[str]) -> str:

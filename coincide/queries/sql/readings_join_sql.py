@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coincide.queries.sql.join_sql import limits_text
 from coincide.queries.sql.reading_clauses import (
     add_limits,
     ask,
@@ -15,7 +14,7 @@ from coincide.queries.sql.reading_clauses import (
     lasting_text,
     source_text,
 )
-from coincide.queries.sql.spelling import At, attribute, name, number
+from coincide.queries.sql.spelling import At, attribute, limits_text, name, number
 from coincide.queries.sql.statement import Column, Condition, FromItem, Statement, Valid, refusal
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from coincide.queries.readings_query import ReadingsQuery
 from coincide.queries.spell_query import USUAL_THRESHOLD, SpellQuery
-from coincide.queries.sql.join_sql import limits_text
 from coincide.queries.sql.reading_clauses import (
     add_limits,
     ask,
@@ -19,7 +18,7 @@ from coincide.queries.sql.reading_clauses import (
     source_text,
 )
 from coincide.queries.sql.readings_join_sql import couple_document, couple_text
-from coincide.queries.sql.spelling import At, attribute, duration, name, number
+from coincide.queries.sql.spelling import At, attribute, duration, limits_text, name, number
 from coincide.queries.sql.statement import FromItem, Statement, Valid, refusal
 
 ROLE = "r"

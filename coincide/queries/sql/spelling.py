@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from coincide.errors import QueryTextError
 from coincide.queries.checks import ATTRIBUTES
@@ -26,6 +28,8 @@ UNITS: dict[str, Decimal] = {
 }
 """Seconds of each unit of time; a number without a unit counts milliseconds, as PTJoin's do."""
 
+COMPARISONS = {">": "above", ">=": "at_least", "<": "below", "<=": "at_most"}
+_LIMITS = {limit: comparison for comparison, limit in COMPARISONS.items()}
 _WRITTEN = ((3600, "HOUR", "h"), (60, "MINUTE", "min"), (1, "SECOND", "s"))
 
 
@@ -104,3 +108,22 @@ def in_units(seconds: float) -> tuple[str, str]:
         return number(seconds), "SECOND"
     length, unit, _ = next(each for each in _WRITTEN if int(seconds) % each[0] == 0 and (seconds or each[0] == 1))
     return str(int(seconds) // length), unit
+
+
+def limits_text(column: str, test: Mapping[str, Any]) -> list[str]:
+    """Return the conditions that a column keeps to some limits, or is one of some values."""
+    if "is" in test:
+        return [f"{column} = {scalar(test['is'])}"]
+    if "in" in test:
+        return [f"{column} IN ({', '.join(map(scalar, test['in']))})"]
+    return [
+        f"{column} {_LIMITS[limit]} {number(value)}{_until_text(_LIMITS[limit], test)}"
+        for limit, value in test.items()
+        if limit in _LIMITS
+    ]
+
+
+def _until_text(comparison: str, test: Mapping[str, Any]) -> str:
+    """Return what ends a spell of values beyond a limit, if another value than the limit does."""
+    opposite, end = ("<", "until_below") if comparison.startswith(">") else (">", "until_above")
+    return f" UNTIL {opposite} {number(test[end])}" if end in test else ""

@@ -9,9 +9,7 @@ from typing import Any
 from coincide.errors import QueryTextError
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.sql.grammar import tree_of
-from coincide.queries.sql.spelling import At, name_in, number_in, seconds_in, text_in
-
-COMPARISONS = {">": "above", ">=": "at_least", "<": "below", "<=": "at_most"}
+from coincide.queries.sql.spelling import COMPARISONS, At, name_in, number_in, seconds_in, text_in
 
 
 def refusal(at: At, message: str) -> QueryTextError:
