@@ -29,7 +29,7 @@ from coincide.command.input.repeats import Repeats
 from coincide.command.query_files import read_queries
 from coincide.queries import Query
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, chosen_threshold, sentences_of
-from coincide.queries.role_filter import Source
+from coincide.queries.joins.role_filter import Source
 from coincide.templates.histogram import Histogram
 
 LONG = 10  # times the reach of a match: in a shorter time rates say little

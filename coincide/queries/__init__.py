@@ -1,16 +1,13 @@
 """Queries: what a continuous query is, read from JSON and checked.
 
-`query_from_json` reads a query of any kind. A `Query` joins streams: `join_query` has its fields, `edges` says how
-near in time its roles must be, `episode_rule` how its matches become episodes, and `match_limits` how many there may
-be. A `ReadingsQuery` coalesces the readings of one stream in windows: `readings_query` has its fields. A `SpellQuery`
-does so without windows: `spell_query` has its fields, and `reading_fields` reads those that both share. `alert_rule`
-says what of a query's answers somebody is told of. `checks` has what all share: names, attributes and thresholds.
-`explaining` says what a query can find with the sensors there are. A new field also stands in
-``docs/contracts/query.schema.json``.
+`query_from_json` reads a query of any kind. A `Query` joins streams: `joins` has all of it. A `ReadingsQuery` coalesces
+the readings of one stream in windows, and a `SpellQuery` does so without: `readings` has both. `fields` has what every
+query has. `sql` reads and writes queries as SQL, in the `language` that they share, and `explaining` says what a join
+can find with the sensors there are. A new field also stands in ``query.schema.json`` beside this file.
 
 Nobody asks of which class a query is. Each says of itself which streams it names (`named_streams`), which detections
 it may still need (`needed_since_us`), and whether it goes on with a change (`keeps_activation`). Whoever does something
-else for each kind has a table by `Kind`. A new kind is a class in `KINDS`, and a row in each of these tables:
+else for each kind has a table by `Kind`. A new kind is a folder, a class in `KINDS`, and a row in each of these tables:
 ``tests/coincide/queries/test_kinds.py`` lists them.
 """
 
@@ -19,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from coincide.queries.alert_rule import AlertRule
-from coincide.queries.edges import Within
-from coincide.queries.episode_rule import EpisodeRule
-from coincide.queries.join_query import Query
-from coincide.queries.match_limits import MatchLimits
-from coincide.queries.readings_query import ReadingsQuery
-from coincide.queries.spell_query import SpellQuery
+from coincide.queries.fields.alert_rule import AlertRule
+from coincide.queries.joins.edges import Within
+from coincide.queries.joins.episode_rule import EpisodeRule
+from coincide.queries.joins.join_query import Query
+from coincide.queries.joins.match_limits import MatchLimits
+from coincide.queries.readings.readings_query import ReadingsQuery
+from coincide.queries.readings.spell_query import SpellQuery
 
 __all__ = [
     "KINDS",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from coincide.queries.alert_rule import MOST_MEMBERS
+from coincide.queries.fields.alert_rule import MOST_MEMBERS
 from coincide.wire.fields import (
     Count,
     FormatVersion,

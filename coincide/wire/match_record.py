@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from coincide.queries.join_checks import MOST_ROLES
+from coincide.queries.joins.join_checks import MOST_ROLES
 from coincide.wire.content_ids import content_id
 from coincide.wire.fields import FormatVersion, Int64, Name, NotNegative, Probability, Version
 from coincide.wire.output_record import OutputRecord, keyed

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from coincide import Histogram
 from coincide.queries import Query
 from coincide.queries.explaining import ChanceFigures, ExplainedQuery, KnownSensor
-from coincide.queries.role_filter import Source
+from coincide.queries.joins.role_filter import Source
 from spark_jobs.replaying.match_curves import at_threshold, rounded
 from spark_jobs.replaying.played_rows import PlayedRows
 

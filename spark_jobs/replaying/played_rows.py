@@ -19,8 +19,8 @@ from coincide.fusion.matching.row_buffers import NO_GROUP, AttributeGroups
 from coincide.fusion.rows.attributes import attribute, attributes_of
 from coincide.probability import occurrence_columns
 from coincide.queries import Query
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.role_filter import ReadAttribute, Source
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.joins.role_filter import ReadAttribute, Source
 from coincide.wire.match_record import MatchMember
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.pair_levels import PairLevels

@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from coincide.queries import Query, ReadingsQuery, SpellQuery, query_from_json
+from coincide.queries.language.grammar import KEYWORDS
 from coincide.queries.sql import query_from_sql, sql_of
-from coincide.queries.sql.grammar import KEYWORDS
 from coincide.sliding.questions import Lasting, Longest, Similar
 from coincide.wire.episode_record import RETRACTED
 from docs.generate import ROOT

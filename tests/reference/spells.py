@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from coincide import Histogram, Window, match_probability
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.queries.reading_fields import equivalence_from_json
+from coincide.queries.readings.reading_fields import equivalence_from_json
 from tests.reference.coalescing import goes_on
 from tests.reference.fusion import SlowFusion
 from tests.reference.fusion_query import SlowRow

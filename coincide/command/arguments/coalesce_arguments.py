@@ -20,7 +20,7 @@ from coincide.command.arguments.options import (
     tolerance_us,
 )
 from coincide.errors import CoalescingError
-from coincide.queries.reading_fields import HYSTERESIS
+from coincide.queries.readings.reading_fields import HYSTERESIS
 from coincide.sliding.value_limits import ValueLimits
 
 DESCRIPTION = """\

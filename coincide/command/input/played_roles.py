@@ -18,8 +18,8 @@ from coincide.arrays.kinds import BoolArray
 from coincide.command.arguments.options import STDIN
 from coincide.command.input.file_events import FileEvents
 from coincide.queries import Query
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.role_filter import Source
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.joins.role_filter import Source
 
 TextArray = npt.NDArray[np.object_]
 Scalar = str | int | float | bool

@@ -16,7 +16,7 @@ from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, Kind, Query, ReadingsQuery, SpellQuery, query_from_json
-from coincide.queries.reading_fields import limits_to_json
+from coincide.queries.readings.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
 from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.fields import UNREADABLE

@@ -7,8 +7,8 @@ from msgspec import Raw, Struct
 
 from coincide.fusion.rows.attributes import NO_ATTRIBUTES
 from coincide.queries import EpisodeRule
-from coincide.queries.alert_rule import MOST_MEMBERS
-from coincide.queries.episode_rule import EpisodeInterval
+from coincide.queries.fields.alert_rule import MOST_MEMBERS
+from coincide.queries.joins.episode_rule import EpisodeInterval
 from coincide.wire.content_ids import content_id
 from coincide.wire.episode_record import EpisodeMember
 from coincide.wire.match_record import MatchMember, MatchRecord

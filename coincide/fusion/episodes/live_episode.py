@@ -13,12 +13,12 @@ from coincide.fusion.episodes.episode_records import (
     episode_id,
     united,
 )
-from coincide.fusion.episodes.lasting import Entry, Lasting, Phase
+from coincide.fusion.episodes.live_span import Entry, LiveSpan, Phase
 from coincide.queries import EpisodeRule
 
 
 @dataclass(eq=False)
-class LiveEpisode(Lasting):
+class LiveEpisode(LiveSpan):
     """An episode; it never changes but for its phase: one with other matches is another object in another slot."""
 
     group: GroupKey

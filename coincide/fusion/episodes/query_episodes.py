@@ -12,12 +12,12 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.episodes.episode_records import GroupKey, part_of
 from coincide.fusion.episodes.episode_slots import EpisodeSlots
 from coincide.fusion.episodes.grouping import GroupChanges, regrouped
-from coincide.fusion.episodes.lasting import Entry, Phase, in_order
 from coincide.fusion.episodes.live_episode import LiveEpisode
+from coincide.fusion.episodes.live_span import Entry, Phase, in_order
 from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.queries import EpisodeRule, Query
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.episode_rule import LABEL
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.joins.episode_rule import LABEL
 from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.fields import Scalar
 from coincide.wire.match_record import MatchMember, MatchRecord

@@ -7,7 +7,7 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.episodes.episode_records import GroupKey
 from coincide.fusion.episodes.episode_slots import EpisodeSlot, EpisodeSlots
-from coincide.fusion.episodes.lasting import taken_out
+from coincide.fusion.episodes.live_span import taken_out
 from coincide.fusion.episodes.query_episodes import QueryEpisodes
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.query_retention import horizon_us

@@ -13,7 +13,7 @@ from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
 from coincide.queries import Query
-from coincide.queries.role_filter import Source
+from coincide.queries.joins.role_filter import Source
 from coincide.templates.codes import TemplateRegistry
 from coincide.wire.fields import Scalar
 

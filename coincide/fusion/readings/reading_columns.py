@@ -12,8 +12,8 @@ from coincide.arrays.numbers import as_number
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.fusion.rows.event_table import EventColumns
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.reading_fields import SENSOR
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.readings.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
 from coincide.wire.fields import Scalar
 

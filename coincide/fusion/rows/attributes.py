@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, json
 
-from coincide.queries.checks import ATTRIBUTES
+from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.wire.fields import UNREADABLE, Scalar
 
 NO_ATTRIBUTES = b"{}"

@@ -10,13 +10,13 @@ from msgspec import Raw
 
 from coincide.arrays.kinds import Int64Array
 from coincide.fusion.episodes.episode_records import EpisodeRecordMember, GroupKey
-from coincide.fusion.episodes.lasting import Entry, Lasting, Phase
+from coincide.fusion.episodes.live_span import Entry, LiveSpan, Phase
 from coincide.wire.content_ids import content_id
 from coincide.wire.fields import Scalar
 
 
 @dataclass(frozen=True)
-class LiveSpell(Lasting):
+class LiveSpell(LiveSpan):
     """A spell that is not final; `end_us` is that of the reading which ended it, or of its last one."""
 
     group: GroupKey

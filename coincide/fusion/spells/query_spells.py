@@ -10,7 +10,7 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array
 from coincide.fusion.control.control import ActiveSpells
 from coincide.fusion.episodes.episode_records import EpisodeRecordMember
-from coincide.fusion.episodes.lasting import Entry, Phase
+from coincide.fusion.episodes.live_span import Entry, Phase
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.spells.held_readings import HeldReadings

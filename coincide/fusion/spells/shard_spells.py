@@ -8,7 +8,7 @@ import numpy as np
 
 from coincide.fusion.control.control import ActiveSpells
 from coincide.fusion.control.known_streams import KnownStreams
-from coincide.fusion.episodes.lasting import Entry, in_order, taken_out
+from coincide.fusion.episodes.live_span import Entry, in_order, taken_out
 from coincide.fusion.readings.reading_columns import NoNumbers
 from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates

@@ -17,7 +17,7 @@ from coincide.queries.explaining.chance_points import ChancePoints
 from coincide.queries.explaining.edge_reach import EdgeReach
 from coincide.queries.explaining.known_sensors import Players
 from coincide.queries.explaining.template_cells import TemplateCells
-from coincide.queries.join_query import Query
+from coincide.queries.joins.join_query import Query
 from coincide.thresholds.edge_offsets import ROTATIONS, spanning_tree
 from coincide.thresholds.offset_cells import cells_work
 from coincide.thresholds.offset_volumes import GraphRows

@@ -10,15 +10,15 @@ from types import MappingProxyType
 
 from coincide.constraints.graph import Edge
 from coincide.constraints.window import Window
-from coincide.queries.expected_work import ExpectedWork, expected_work
 from coincide.queries.explaining.edge_reach import EdgeReach
 from coincide.queries.explaining.expected_chance import ChanceRate, ExpectedChance
+from coincide.queries.explaining.expected_work import ExpectedWork, expected_work
 from coincide.queries.explaining.explanation import ChanceFigures, EdgeFigures, Explanation, JointFigures, RoleFigures
 from coincide.queries.explaining.joint_reach import joint_reach, reaches_all
 from coincide.queries.explaining.known_sensors import KnownSensor, Players, SeenRates, SensorNumbers, players_of
 from coincide.queries.explaining.template_cells import TemplateCells
-from coincide.queries.join_query import Query
-from coincide.queries.role_filter import Source
+from coincide.queries.joins.join_query import Query
+from coincide.queries.joins.role_filter import Source
 from coincide.stream import Stream
 from coincide.templates.histogram import Histogram  # noqa: F401 - in examples
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from coincide.queries.expected_work import ExpectedWork
+from coincide.queries.explaining.expected_work import ExpectedWork
 
 
 @dataclass(frozen=True)

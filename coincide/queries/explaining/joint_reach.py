@@ -11,7 +11,7 @@ from coincide.offsets.long_windows import least_probability
 from coincide.offsets.pair_work import offsets_work
 from coincide.probability.difference import match_probability
 from coincide.queries.explaining.known_sensors import KnownSensor
-from coincide.queries.join_query import Query
+from coincide.queries.joins.join_query import Query
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.joint_peaks import STARTS, JointlyAttainable, attainable_jointly, joint_work

@@ -12,7 +12,7 @@ import numpy as np
 from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
 from coincide.arrays.numbers import is_number
 from coincide.errors import RateError
-from coincide.queries.role_filter import Source
+from coincide.queries.joins.role_filter import Source
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_template
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import Connection, delete, select
 
-from coincide.queries.role_filter import fits_any
+from coincide.queries.joins.role_filter import fits_any
 from coincide.wire.fields import IN_UTC, FormatVersion, Int64
 from coincide.wire.last_change import LastChange
 from services.alerting.records.alert import Acknowledgement, Alert

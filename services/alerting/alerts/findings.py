@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from coincide.errors import QueryError
 from coincide.queries import AlertRule, query_from_json
-from coincide.queries.alert_rule import MOST_MEMBERS
+from coincide.queries.fields.alert_rule import MOST_MEMBERS
 from coincide.wire.fields import or_none
 from services.alerting.records.alert import Kind
 from services.alerting.store.episode_rows import NewRevision

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from coincide.errors import QueryError
-from coincide.queries.checks import refuse_unless_name
+from coincide.queries.fields.checks import refuse_unless_name
 from coincide.wire.last_change import LastChange
 from services.alerting.alerts.alert_labels import labels_of_alerts
 from services.alerting.alerts.controls import SILENCE, Silence, read_silence, read_silences

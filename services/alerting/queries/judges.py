@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from coincide.fusion.control.limits import Limits
 from coincide.queries import AnyQuery, Kind, Query
-from coincide.queries.expected_work import expected_work
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, SeenRates
+from coincide.queries.explaining.expected_work import expected_work
 from services.alerting.store.query_rows import QueryReport
 from services.common.settings import Streams
 

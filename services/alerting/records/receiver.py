@@ -12,7 +12,7 @@ import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from coincide.errors import QueryError
-from coincide.queries.checks import refuse_unless_name
+from coincide.queries.fields.checks import refuse_unless_name
 from coincide.wire.fields import FormatVersion
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
 from services.alerting.records.alert import Change

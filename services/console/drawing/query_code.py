@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from nicegui import ui
 
-from coincide.queries.sql.grammar import KEYWORDS
-from coincide.queries.sql.spelling import name
+from coincide.queries.language.grammar import KEYWORDS
+from coincide.queries.language.spelling import name
 
 FAULT_LOOK = "code-fault"  # in the style sheet
 _MOUNTED = """({component, el}) => import("coincide-query-code").then((module) => module.equip(component.proxy, el))"""

@@ -10,7 +10,7 @@ import pytest
 
 from coincide import Histogram, Window, chance_rate
 from coincide.command.main import main
-from coincide.queries.sql import grammar
+from coincide.queries.language import grammar
 from coincide.thresholds import SensorRate
 from tests.coincide.command.files import EPOCH_US, join, read, text, write
 from tests.coincide.command.test_replay import SN1987A, saved

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from coincide.queries.expected_work import ExpectedWork
 from coincide.queries.explaining import (
     ChanceFigures,
     EdgeFigures,
@@ -13,6 +12,7 @@ from coincide.queries.explaining import (
     chosen_threshold,
     sentences_of,
 )
+from coincide.queries.explaining.expected_work import ExpectedWork
 from coincide.queries.explaining.explanation import BestPair
 
 BEST = BestPair(("mic", "door"), "hall", 0.25)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from coincide.errors import QueryError, QueryTextError
 from coincide.queries import AnyQuery, query_from_json
+from coincide.queries.language.grammar import KEYWORDS, tree_of
 from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
-from coincide.queries.sql.grammar import KEYWORDS, tree_of
 from tests.examples import examples
 from tests.reference.query_documents import queries
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.queries.join_checks import MOST_ROLES
+from coincide.queries.joins.join_checks import MOST_ROLES
 from services.console.drawing.role_graph import LONGEST_STREAM, WIDE, DrawnEdge, Layout, Place, layout_of
 
 WORDS = "within 2 s, at least 35 %"

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from coincide.errors import QueryTextError
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.sql.grammar import KEYWORDS
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.language.grammar import KEYWORDS
 
 At = tuple[int, int]
 """Line and column, both from 1."""

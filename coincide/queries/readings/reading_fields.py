@@ -1,7 +1,7 @@
 """Fields of queries over readings as JSON: what is read, durations, equivalences, limits of values, and the question.
 
 A function that reads a field names it by its whole path when it refuses it. To add a field, read and write it here,
-add its name to `readings_query`, and let `coincide.sliding` act on it.
+add its name to `readings_query` or `spell_query`, and let `coincide.sliding` act on it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coincide.coalescing.equivalences import (
 )
 from coincide.errors import CoalescingError, QueryError
 from coincide.json_fields import as_float, given_fields
-from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
+from coincide.queries.fields.checks import refuse_unless_attribute, refuse_unless_name
 from coincide.sliding.questions import Lasting, Longest, Question, Similar
 from coincide.sliding.rules import RunRule
 from coincide.sliding.value_limits import ValueLimits

@@ -21,7 +21,7 @@ class Phase(IntEnum):
     FINAL = 2  # so far that nothing on time can change it
 
 
-class Lasting:
+class LiveSpan:
     """It is open, then closed, then final. Until then it is told anew when it changes, or is taken back."""
 
     group: GroupKey
@@ -37,7 +37,7 @@ class Lasting:
         times = {"start_us": self.start_us, "end_us": self.end_us}
         return self._entry(version, self.revision, open=is_open, final=is_final, **times, **fields)
 
-    def retracted(self, version: int, revision: int, others: Iterable[Lasting]) -> Entry:
+    def retracted(self, version: int, revision: int, others: Iterable[LiveSpan]) -> Entry:
         """Return the record that takes it back, where others are in its place."""
         return self._entry(version, revision, retracted=True, replaced_by=[other.id for other in others])
 

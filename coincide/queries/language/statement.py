@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from coincide.errors import QueryTextError
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.sql.grammar import tree_of
-from coincide.queries.sql.spelling import COMPARISONS, At, name_in, number_in, seconds_in, text_in
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.language.grammar import tree_of
+from coincide.queries.language.spelling import COMPARISONS, At, name_in, number_in, seconds_in, text_in
 
 
 def refusal(at: At, message: str) -> QueryTextError:

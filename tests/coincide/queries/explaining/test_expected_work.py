@@ -7,7 +7,7 @@ import pytest
 
 from coincide import Detections, Histogram, Stream
 from coincide.queries import Query
-from coincide.queries.expected_work import expected_work
+from coincide.queries.explaining.expected_work import expected_work
 
 STREAMS = {name: Stream(name, max_delay_s=1, longest_template_s=4) for name in "pst"}
 RATES = {"p": 2.0, "s": 1.0, "t": 0.5}

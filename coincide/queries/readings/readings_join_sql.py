@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coincide.queries.sql.reading_clauses import (
+from coincide.queries.language.spelling import At, attribute, limits_text, name, number
+from coincide.queries.language.statement import Column, Condition, FromItem, Statement, Valid, refusal
+from coincide.queries.readings.reading_clauses import (
     add_limits,
     ask,
     coalesce_of,
@@ -14,8 +16,6 @@ from coincide.queries.sql.reading_clauses import (
     lasting_text,
     source_text,
 )
-from coincide.queries.sql.spelling import At, attribute, limits_text, name, number
-from coincide.queries.sql.statement import Column, Condition, FromItem, Statement, Valid, refusal
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from coincide.constraints.at_least import AtLeast, checked_at_least
 from coincide.constraints.graph import ConstraintGraph
 from coincide.errors import GraphError, QueryError
 from coincide.probability.joint.member_links import Links
-from coincide.queries.checks import refuse_unless_name
-from coincide.queries.edges import Within
+from coincide.queries.fields.checks import refuse_unless_name
+from coincide.queries.joins.edges import Within
 from coincide.stream import LONGEST_NAME
 
 ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")

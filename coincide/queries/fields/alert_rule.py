@@ -10,7 +10,7 @@ from typing import Any
 from coincide.arrays.numbers import is_number
 from coincide.errors import QueryError
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
-from coincide.queries.checks import refuse_unless_name
+from coincide.queries.fields.checks import refuse_unless_name
 
 MOST_MEMBERS = 200  # that an episode lists
 WORDS = ("query", "area", "severity", "probability", "members", "start", "end", "group", "stream")

@@ -8,7 +8,7 @@ from math import exp, factorial, log
 
 import numpy as np
 
-from coincide.queries.join_query import Query
+from coincide.queries.joins.join_query import Query
 from coincide.stream import Stream
 
 UNSEEN_HZ = 0.1  # of a stream that nothing has come from yet

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from coincide.errors import QueryError
 from coincide.queries import Query
-from coincide.queries.role_filter import RoleFilter, fits_any
+from coincide.queries.joins.role_filter import RoleFilter, fits_any
 from deploy.local.machine import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))

@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from coincide.errors import QueryError
-from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.edges import edges_of
-from coincide.queries.episode_rule import LABEL
-from coincide.queries.join_query import Query
-from coincide.queries.sql.spelling import At, attribute, duration, limits_text, name, number, text
-from coincide.queries.sql.statement import Column, Condition, FromItem, Statement, refusal
+from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.joins.edges import edges_of
+from coincide.queries.joins.episode_rule import LABEL
+from coincide.queries.joins.join_query import Query
+from coincide.queries.language.spelling import At, attribute, duration, limits_text, name, number, text
+from coincide.queries.language.statement import Column, Condition, FromItem, Statement, refusal
 
 
 def join_document(statement: Statement, places: dict[str, At]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coincide.queries.reading_fields import SENSOR
-from coincide.queries.sql.spelling import At, attribute, duration, in_units, name
-from coincide.queries.sql.statement import Condition, FromItem, refusal
+from coincide.queries.language.spelling import At, attribute, duration, in_units, name
+from coincide.queries.language.statement import Condition, FromItem, refusal
+from coincide.queries.readings.reading_fields import SENSOR
 
 
 def coalesce_of(source: FromItem, by: Sequence[str], value: str) -> dict[str, Any]:

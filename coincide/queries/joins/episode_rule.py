@@ -10,7 +10,7 @@ from typing import Literal
 from coincide.arrays.numbers import is_number
 from coincide.errors import QueryError
 from coincide.json_fields import as_float, given_fields
-from coincide.queries.checks import ATTRIBUTES
+from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.stream import LONGEST_NAME
 
 EpisodeInterval = Literal["occurred", "hull"]

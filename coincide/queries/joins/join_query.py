@@ -16,13 +16,13 @@ from coincide.errors import GraphError, QueryError
 from coincide.joins.retention import reaches_us, set_reaches_us
 from coincide.joins.tuples.set_plan import SetPlan
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
-from coincide.queries import join_checks
-from coincide.queries.alert_rule import MOST_MEMBERS, AlertRule
-from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
-from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
-from coincide.queries.episode_rule import EpisodeRule
-from coincide.queries.match_limits import MatchLimits
-from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
+from coincide.queries.fields.alert_rule import MOST_MEMBERS, AlertRule
+from coincide.queries.fields.checks import refuse_unless_attribute, refuse_unless_name
+from coincide.queries.joins import join_checks
+from coincide.queries.joins.edges import Form, Within, edges_of, refuse_unless_of_form
+from coincide.queries.joins.episode_rule import EpisodeRule
+from coincide.queries.joins.match_limits import MatchLimits
+from coincide.queries.joins.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 from coincide.stream import Stream
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal", "unreachable")

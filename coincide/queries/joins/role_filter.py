@@ -12,7 +12,7 @@ from typing import Any
 from coincide.arrays.numbers import as_number, is_number, written_number
 from coincide.errors import QueryError
 from coincide.json_fields import given_fields, object_fields
-from coincide.queries import checks
+from coincide.queries.fields import checks
 from coincide.sliding.value_limits import ValueLimits
 
 LIMITS = ("above", "at_least", "below", "at_most")

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from coincide.errors import QueryError
 from coincide.json_fields import as_float, given_fields, refuse_unless_probability
-from coincide.queries import reading_fields
-from coincide.queries.alert_rule import AlertRule
-from coincide.queries.checks import refuse_unless_name
-from coincide.queries.over_readings import OverReadings
-from coincide.queries.reading_fields import READ_FIELDS, SENSOR, duration_us, seconds_of
+from coincide.queries.fields.alert_rule import AlertRule
+from coincide.queries.fields.checks import refuse_unless_name
+from coincide.queries.readings import reading_fields
+from coincide.queries.readings.over_readings import OverReadings
+from coincide.queries.readings.reading_fields import READ_FIELDS, SENSOR, duration_us, seconds_of
 from coincide.spells.spell_rule import SpellRule
 from coincide.stream import Stream
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from coincide.queries.readings_query import ReadingsQuery
-from coincide.queries.spell_query import USUAL_THRESHOLD, SpellQuery
-from coincide.queries.sql.reading_clauses import (
+from coincide.queries.language.spelling import At, attribute, duration, limits_text, name, number
+from coincide.queries.language.statement import FromItem, Statement, Valid, refusal
+from coincide.queries.readings.reading_clauses import (
     add_limits,
     ask,
     coalesce_of,
@@ -17,9 +17,9 @@ from coincide.queries.sql.reading_clauses import (
     lasting_text,
     source_text,
 )
-from coincide.queries.sql.readings_join_sql import couple_document, couple_text
-from coincide.queries.sql.spelling import At, attribute, duration, limits_text, name, number
-from coincide.queries.sql.statement import FromItem, Statement, Valid, refusal
+from coincide.queries.readings.readings_join_sql import couple_document, couple_text
+from coincide.queries.readings.readings_query import ReadingsQuery
+from coincide.queries.readings.spell_query import USUAL_THRESHOLD, SpellQuery
 
 ROLE = "r"
 

@@ -1,10 +1,7 @@
 """Queries as the papers write them in SQL, both ways.
 
-`query_from_sql` reads a text and `sql_of` writes one. `grammar` has the grammar and what is wrong with a text that it
-does not fit; it needs lark, and nothing else here does. `statement` says what each clause means. `join_sql` takes joins
-to a query's JSON and back, and `readings_sql` queries over readings, with `readings_join_sql` for two groups and
-`reading_clauses` for what they share. `spelling` reads and writes names, numbers and durations. A new field of queries
-needs a clause in the grammar, and a line in each direction.
+`query_from_sql` reads a text and `sql_of` writes one. Each kind takes what a statement says to its JSON and back:
+`joins.join_sql` and `readings.readings_sql`. A new field needs a clause in `language`, and a line in each direction.
 """
 
 from __future__ import annotations
@@ -14,11 +11,11 @@ from typing import Any
 
 from coincide.errors import QueryError, QueryTextError
 from coincide.queries import AnyQuery, Kind, query_from_json
-from coincide.queries.sql.grammar import LONGEST_TEXT
-from coincide.queries.sql.join_sql import join_document, join_text
-from coincide.queries.sql.readings_sql import readings_document, readings_text
-from coincide.queries.sql.spelling import At
-from coincide.queries.sql.statement import Statement, refusal, statement_in
+from coincide.queries.joins.join_sql import join_document, join_text
+from coincide.queries.language.grammar import LONGEST_TEXT
+from coincide.queries.language.spelling import At
+from coincide.queries.language.statement import Statement, refusal, statement_in
+from coincide.queries.readings.readings_sql import readings_document, readings_text
 
 __all__ = ["LONGEST_TEXT", "query_from_sql", "sql_of"]
 
