@@ -26,11 +26,11 @@ from services.alerting.store.delivery_rows import Waiting
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import Page, PageParameters, json_page
-from services.common.http.preconditions import Precondition, entity_tag
+from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.resources.changes import Changes
 from services.common.resources.resource import Edit
-from services.common.resources.routes import Described, add_changing
+from services.common.resources.routes import Described, add_routes
 
 ReceiverId = Annotated[str, Path(max_length=200, description="The receiver's id.")]
 
@@ -102,12 +102,6 @@ def _add_reading(router: APIRouter, engine: Engine, settings: AlertingSettings, 
     def list_receivers() -> ReceiverList:
         return ReceiverList(items=_shown(engine, receivers.all()))
 
-    @router.get("/{id}", responses=problems(404, 422), summary="One receiver, with its ETag")
-    def get_receiver(id: ReceiverId, response: Response) -> ReceiverBody:  # noqa: A002 - the path's name for it
-        [shown] = _shown(engine, [_one(receivers, id)])
-        response.headers["ETag"] = entity_tag(shown.version)
-        return shown
-
     @router.get(
         "/{id}/deliveries",
         response_model=DeliveryPage,
@@ -145,7 +139,7 @@ def _add_changing(
         conflict="It stands in the file of receivers, or there are too many",
         schema=RECEIVER_SCHEMA,
     )
-    add_changing(router, of, make, json_body, described)
+    add_routes(router, of, make, json_body, described)
 
 
 def _add_sending(

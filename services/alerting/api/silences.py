@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
 from msgspec import to_builtins
 from msgspec.json import encode
 from msgspec.structs import asdict, replace
@@ -24,16 +24,15 @@ from services.alerting.queries.acts import Acts
 from services.alerting.records.records import NO_NUL, TOPICS
 from services.alerting.settings import AlertingSettings
 from services.common.access.who import Author
-from services.common.http.preconditions import Precondition, entity_tag
+from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import model_as
 from services.common.resources.changes import Changes
 from services.common.resources.resource import Resource, replacement, version_of
-from services.common.resources.routes import Described, add_changing
+from services.common.resources.routes import Described, add_routes, shown
 
 LONGEST_US = 366 * 86_400 * 1_000_000
 
-SilenceId = Annotated[str, Path(max_length=200, description="The silence's id.")]
 Glob = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
 
 
@@ -82,8 +81,7 @@ def silences_router(engine: Engine, settings: AlertingSettings, acts: Acts) -> A
     """Return the routes of silences."""
     router = APIRouter(prefix="/v1/silences", tags=["alerts"])
     changes = Changes(_resource(engine, settings, acts), acts.publisher, acts.audit, acts.now_us)
-    _add_reading(router, engine, acts)
-    _add_beginning(router, engine, changes)
+    _add_list(router, engine, acts)
     described = Described(
         parameter="id",
         longest=200,
@@ -95,11 +93,12 @@ def silences_router(engine: Engine, settings: AlertingSettings, acts: Acts) -> A
         conflict="There are too many",
         schema={"$ref": f"{COMPONENTS}{SilenceDocument.__name__}"},
     )
-    add_changing(router, changes.of, changes.make, json_body, described)
+    _add_beginning(router, changes, described)
+    add_routes(router, changes.of, changes.make, json_body, described)
     return router
 
 
-def _add_reading(router: APIRouter, engine: Engine, acts: Acts) -> None:
+def _add_list(router: APIRouter, engine: Engine, acts: Acts) -> None:
     @router.get("", summary="Every silence, those that end last first")
     def list_silences() -> SilenceList:
         """Return silences, past ones too."""
@@ -108,24 +107,17 @@ def _add_reading(router: APIRouter, engine: Engine, acts: Acts) -> None:
         now_us = acts.now_us()
         return SilenceList(items=[_shown(each, now_us) for each in sorted(silences, key=lambda s: -s.until_us)])
 
-    @router.get("/{id}", responses=problems(404, 422), summary="One silence, with its ETag")
-    def get_silence(id: SilenceId, response: Response) -> SilenceBody:  # noqa: A002 - the path's name for it
-        """Return one silence."""
-        silence = _one(engine, id)
-        response.headers["ETag"] = entity_tag(silence.version)
-        return _shown(silence, acts.now_us())
 
-
-def _add_beginning(router: APIRouter, engine: Engine, changes: Changes[Silence]) -> None:
-    @router.post("", status_code=201, responses=problems(409, 422, 503), summary="Begin a silence")
-    async def post_silence(document: SilenceDocument, who: Author, response: Response) -> SilenceBody:
+def _add_beginning(router: APIRouter, changes: Changes[Silence], described: Described) -> None:
+    @router.post(
+        "", response_model=SilenceBody, status_code=201, responses=problems(409, 422, 503), summary="Begin a silence"
+    )
+    async def post_silence(document: SilenceDocument, who: Author, response: Response) -> Any:
         """Withhold matching alerts from every receiver. Those that still fire when it ends are told then."""
         id_ = f"s-{uuid.uuid4().hex}"
         said = document.model_dump(by_alias=True, exclude_none=True)
         await changes.make(id_, replacement(changes.of, id_, said), Precondition(must_be_new=True), who)
-        silence = await run_in_threadpool(_one, engine, id_)
-        response.headers["ETag"] = entity_tag(silence.version)
-        return _shown(silence, changes.clock_us())
+        return await run_in_threadpool(shown, described, id_, response)
 
 
 def _resource(engine: Engine, settings: AlertingSettings, acts: Acts) -> Resource[Silence]:

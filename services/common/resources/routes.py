@@ -1,4 +1,4 @@
-"""PUT, PATCH and DELETE of a resource, with If-Match and ETag."""
+"""GET, PUT, PATCH and DELETE of a resource, with If-Match and ETag."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -34,9 +34,9 @@ Make = Callable[[str, Edit[T], Precondition, Caller], Awaitable[bool]]
 class Described:
     """How the routes read: what varies in their path, what they answer, and what the OpenAPI document says.
 
-    `show` returns a body with the version of what it shows. `effect` is so once PUT or PATCH is answered, `form` says
-    what their body may be, `removal` what DELETE does, and `conflict` when they answer 409. `schema` is that of a whole
-    document.
+    `show` returns a body with the version of what it shows; a `Problem`, 404, where there is none. `effect` is so once
+    PUT or PATCH is answered, `form` says what their body may be, `removal` what DELETE does, and `conflict` when they
+    answer 409. `schema` is that of a whole document. Without `has_get` somebody else shows one.
     """
 
     parameter: str
@@ -48,16 +48,24 @@ class Described:
     removal: str
     conflict: str | None = None
     schema: dict[str, Any] = field(default_factory=OBJECT.copy)
+    has_get: bool = True
 
 
-def add_changing(
+def shown(described: Described, name: str, response: Response) -> Any:
+    """Return the body of one, and set its ETag; it may look at every sensor, or into a database."""
+    body = described.show(name)
+    response.headers["ETag"] = entity_tag(body.version)
+    return body
+
+
+def add_routes(
     router: APIRouter,
     of: Resource[T],
     make: Make[T],
     read: Callable[[Request], Awaitable[Any]],
     described: Described,
 ) -> None:
-    """Add the routes that change a resource; `read` reads the document in a body."""
+    """Add the routes that show and change a resource; `read` reads the document in a body."""
     of_path = f"Which {of.noun}."
     name_in_path = Annotated[str, Path(alias=described.parameter, max_length=described.longest, description=of_path)]
     path = f"/{{{described.parameter}}}"
@@ -65,22 +73,21 @@ def add_changing(
     in_use: Responses = {409: {"description": described.conflict}} if described.conflict else {}
     missing = {404: {"description": f"No such {of.noun}"}, **in_use, **problems}
 
-    async def shown(name: str, response: Response, status: int) -> Any:
-        body = await run_in_threadpool(described.show, name)  # it may look at every sensor, or into a database
-        response.status_code, response.headers["ETag"] = status, entity_tag(body.version)
-        return body
+    def get(name: name_in_path, response: Response) -> Any:
+        return shown(described, name, response)
 
     async def put(
         name: name_in_path, content: Annotated[Any, Depends(read)], seen: IfMatch, who: Author, response: Response
     ) -> Any:
         created = await make(name, replacement(of, name, content), seen, who)
-        return await shown(name, response, 201 if created else 200)
+        response.status_code = 201 if created else 200
+        return await run_in_threadpool(shown, described, name, response)
 
     async def patch(
         name: name_in_path, content: Annotated[Any, Depends(read)], seen: IfMatch, who: Author, response: Response
     ) -> Any:
         await make(name, patched(of, name, content), seen, who)
-        return await shown(name, response, 200)
+        return await run_in_threadpool(shown, described, name, response)
 
     async def delete(name: name_in_path, seen: IfMatch, who: Author) -> None:
         await make(name, removal(of), seen, who)
@@ -94,6 +101,9 @@ def add_changing(
     whole, parts = json_body(JSON, described.schema), json_body(PATCH)
     of_put = {"response_model": described.body, "responses": created, "openapi_extra": whole}
     of_patch = {"response_model": described.body, "responses": missing, "openapi_extra": parts}
+    if described.has_get:
+        no_such: Responses = {404: missing[404]}
+        add("GET", get, "Show", "A change needs its ETag.", response_model=described.body, responses=no_such)
     add("PUT", put, "Create or replace", f"Answer {once}; replacing one needs If-Match. {form}", **of_put)
     add("PATCH", patch, "Change parts of", f"Apply a JSON merge patch (RFC 7396); answer {once}. {form}", **of_patch)
     add("DELETE", delete, "Remove", described.removal, status_code=204, responses=missing)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -20,9 +20,8 @@ from services.common.http.pages import (
     PageParameters,
     page_of_names,
 )
-from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
-from services.common.resources.routes import Described, add_changing
+from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensor_changes import SensorChanges
@@ -185,17 +184,23 @@ def sensors_router(changes: SensorChanges, settings: IngestSettings) -> APIRoute
     def registered() -> SensorListing:
         return SensorListing(registry.snapshot, registry.health, changes.clock_us())
 
+    def show(sensor_id: str) -> SensorBody:
+        sensors = registered()
+        if sensor_id not in sensors.snapshot.stamps:
+            raise Problem(404, f"no sensor {sensor_id!r} is registered")
+        return sensors.body(sensor_id)
+
     _add_reading(router, registry, registered)
     described = Described(
         parameter="sensor_id",
         longest=LONGEST_NAME,
         body=SensorBody,
-        show=lambda sensor_id: registered().body(sensor_id),
+        show=show,
         effect="detections are stamped by it",
         form="A template is a form, the name of one, or the id of one in use.",
         removal="Remove it: its detections are refused from then on. What it reported before stays.",
     )
-    add_changing(router, changes.one.of, changes.one.make, JsonBody(settings), described)
+    add_routes(router, changes.one.of, changes.one.make, JsonBody(settings), described)
     return router
 
 
@@ -214,16 +219,6 @@ def _add_reading(router: APIRouter, registry: Registry, registered: Callable[[],
         passes = partial(sensors.passes, filters=wanted)
         chosen, more = page_of_names(sensors.snapshot.ids, wanted, wanted.chosen, passes, MOST_LOOKED_AT)
         return SensorPage(items=[sensors.body(each) for each in chosen], next_cursor=more)
-
-    @router.get("/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
-    async def show_sensor(sensor_id: SensorId, response: Response) -> SensorBody:
-        """Return one sensor, and its ETag, which a change needs."""
-        sensors = registered()
-        if sensor_id not in sensors.snapshot.stamps:
-            raise Problem(404, f"no sensor {sensor_id!r} is registered")
-        body = sensors.body(sensor_id)
-        response.headers["ETag"] = entity_tag(body.version)
-        return body
 
 
 def _is_described(particulars: Particulars, filters: SensorFilters) -> bool:

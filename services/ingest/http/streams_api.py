@@ -1,23 +1,19 @@
 """GET, PUT, PATCH and DELETE /v1/streams: what is declared, who uses it, and changes while the system runs."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import yaml
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from coincide import Stream
-from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
 from services.common.resources.changes import Changes
-from services.common.resources.routes import Described, add_changing
+from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.http.sensors_api import YAML
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-
-StreamName = Annotated[str, Path(max_length=100)]
-MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such stream"}}
 
 
 class StreamBody(BaseModel):
@@ -53,7 +49,7 @@ def streams_router(registry: Registry, changes: Changes[Stream], settings: Inges
         removal="Remove a stream that no query reads and no sensor reports; what fusion keeps of it is dropped.",
         conflict="A query reads it, a sensor reports it, or too many",
     )
-    add_changing(router, changes.of, changes.make, JsonBody(settings), described)
+    add_routes(router, changes.of, changes.make, JsonBody(settings), described)
     return router
 
 
@@ -73,13 +69,6 @@ def _add_reading(router: APIRouter, registry: Registry) -> None:
         if format == "yaml":
             return Response(_file(registry), media_type=YAML)
         return StreamList(items=[_shown(registry, name) for name in sorted(registry.streams)])
-
-    @router.get("/{name}", summary="One stream", responses=MISSING)
-    def show_stream(name: StreamName, response: Response) -> StreamBody:
-        """Return one stream, and its ETag, which a change needs."""
-        body = _shown(registry, name)
-        response.headers["ETag"] = entity_tag(body.version)
-        return body
 
 
 def _shown(registry: Registry, name: str) -> StreamBody:

@@ -15,7 +15,7 @@ from services.common.http.pages import (
 )
 from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
-from services.common.resources.routes import Described, add_changing
+from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
@@ -62,8 +62,9 @@ def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIR
         form="The body is a form as in config/sensors.yaml; a patch changes its `edges_s` and `mass`.",
         removal="Remove a template that no sensor names.",
         conflict="A sensor names it, or there are too many",
+        has_get=False,
     )
-    add_changing(router, changes.one.of, changes.make, JsonBody(settings), described)
+    add_routes(router, changes.one.of, changes.make, JsonBody(settings), described)
     return router
 
 

@@ -15,7 +15,7 @@ from services.common.http.problem import Problem, install_problem_handlers
 from services.common.http.strict_requests import json_in
 from services.common.resources.changes import Changes
 from services.common.resources.resource import Resource, action, at_hand
-from services.common.resources.routes import Described, add_changing
+from services.common.resources.routes import Described, add_routes
 from tests.services.kept_records import KeptRecords
 
 
@@ -49,7 +49,7 @@ class Buoys:
         install_problem_handlers(app)
         changes = Changes(self.resource, self, AuditTrail("sea", self.trail), lambda: 7)
         described = Described("name", 9, BuoyBody, self.show, "it swims", "A colour.", "Sink it.", "It is in use")
-        add_changing(router, self.resource, changes.make, self.body, described)
+        add_routes(router, self.resource, changes.make, self.body, described)
         app.include_router(router)
         self.client = TestClient(app)
 
@@ -86,6 +86,8 @@ class Buoys:
         return True
 
     def show(self, name: str) -> BuoyBody:
+        if name not in self.colours:
+            raise Problem(404, "there is no such buoy")
         return BuoyBody(name=name, colour=self.colours[name], version=self.versions[name])
 
     def ask(self, method: str, name: str, document: Any = None, if_match: str | None = None) -> tuple[int, str | None]:
@@ -104,7 +106,9 @@ def buoys() -> Buoys:
 def test_it_is_created_changed_and_removed_and_each_change_is_audited(buoys: Buoys) -> None:
     assert buoys.ask("PATCH", "north", {"colour": "green"}, '"1"') == (200, '"2"')
     assert buoys.ask("PUT", "north", {"colour": "green"}, '"2"') == (200, '"2"')  # it is so already
+    assert buoys.ask("GET", "north") == (200, '"2"')
     assert buoys.ask("DELETE", "north", None, '"2"') == (204, None)
+    assert buoys.ask("GET", "north") == (404, None)
     assert buoys.ask("PUT", "north", {"colour": "red"}) == (201, '"4"')
     trail = [(each["action"], each["before"], each["after"]) for each in buoys.trail.changes]
     assert trail == [
