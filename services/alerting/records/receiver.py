@@ -197,6 +197,8 @@ def receiver_from_json(id_: str, document: object) -> Receiver:
         raise Problem(422, "the body is no JSON object")
     if document.get("id", id_) != id_:
         raise Problem(422, f"id is {shortened(document['id'])}: the path says {id_[:100]!r}", field="id")
+    if HIDDEN in str(document):
+        raise Problem(422, f"{HIDDEN} stands for what may be secret and is not shown: write it in full")
     return model_as(Receiver, {**document, "id": id_}, shows_values=False)
 
 

@@ -46,6 +46,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"webhook": HOOK, "_is_declared": True}, "_is_declared"),
     ({"alertmanager": {"url": "https://x", "repost_s": 0}}, "repost_s"),
     ({"people": {"urls": []}}, "urls"),
+    ({"webhook": {"url": "https://example.org/hook?***"}}, "not shown: write it in full"),
+    ({"people": {"urls": ["mailto://***"]}}, "not shown: write it in full"),
 ]
 
 
