@@ -41,13 +41,11 @@ from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.preconditions import IfMatch, Precondition, entity_tag
 from services.common.http.problem import Problem
+from services.common.resources.routes import PATCH, json_body
 from services.common.settings import Streams
 
 YAML = "application/yaml"
 CHANGE_PROBLEMS = problems(404, 412, 413, 415, 422, 428, 503)
-MERGE_PATCH = {
-    "requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {"type": "object"}}}}
-}
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, arou
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
         return await make_judged(id, edits.replacement(id, document, streams), precondition, who, response)
 
-    @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
+    @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=json_body(PATCH), summary="Change parts of a query")
     async def patch_query(id: Id, patch: Body, precondition: IfMatch, who: Author, response: Response) -> QueryBody:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
         return await make_judged(id, edits.patched(id, patch, streams), precondition, who, response)

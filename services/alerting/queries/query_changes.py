@@ -20,6 +20,7 @@ from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
 from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.resources.resource import action
 
 
 @dataclass
@@ -108,5 +109,4 @@ def _audited(before: QueryVersion | None, after: QueryVersion) -> tuple[str, str
         None if each is None or each.query is None else {"version": each.version, "paused": each.paused} | each.query
         for each in (before, after)
     )
-    verb = "removed" if now is None else "created" if was is None else "changed"
-    return f"query.{verb}", after.id, was, now
+    return f"query.{action(was, now)}", after.id, was, now
