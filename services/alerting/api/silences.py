@@ -160,7 +160,7 @@ def _silence_in(engine: Engine, id_: str, document: object, present: Silence | N
     said = model_as(SilenceDocument, document)
     from_us = said.from_ if said.from_ is not None else now_us if present is None else present.from_us
     _refuse_unless_span(from_us, said.until, now_us)
-    _refuse_unknown_labels(engine, said.matchers)
+    _refuse_unknown_labels(engine, [each for each in said.matchers if present is None or each not in present.matchers])
     return Silence(
         v=1,
         id=id_,

@@ -132,6 +132,14 @@ def test_a_silence_of_an_older_record_is_ended_by_who_has_seen_version_0(api: Ap
     assert [(each["active"], each["version"]) for each in api.items("/v1/silences")] == [(False, 1)]
 
 
+def test_a_silence_may_keep_a_label_that_no_alert_has_any_more(api: Api) -> None:
+    api.store(silence("s-1", team="sea"))
+    longer = api.client.patch("/v1/silences/s-1", json={"from": in_days(0), "until": in_days(1)}, headers=SEEN)
+    assert (longer.status_code, longer.json()["matchers"]) == (200, {"team": "sea"})
+    refused = api.client.patch("/v1/silences/s-1", json={"matchers": {"taem": "sea"}}, headers=SEEN)
+    assert (refused.status_code, refused.json()["field"]) == (422, "matchers.taem")
+
+
 def test_there_are_at_most_so_many_silences(database: Database) -> None:
     with running_api(database, AlertingSettings(silences_max=1)) as api:
         said = {"matchers": {"area": "b*"}, "until": in_days(1), "by": "ann", "why": "drill"}
