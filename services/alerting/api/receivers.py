@@ -122,7 +122,7 @@ def _add_changing(
     router: APIRouter, engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts
 ) -> None:
     of = receiver_resource(receivers, settings, acts.progress.not_ready_because)
-    changes = Changes(of, acts.publisher, acts.audit, acts.now_us)
+    changes = Changes(of, acts.publisher, acts.audit, acts.now_us, acts.timeout_s)
 
     async def make(id_: str, edit: Edit[Receiver], seen: Precondition, who: Caller) -> bool:
         refuse_declared(receivers.get(id_))

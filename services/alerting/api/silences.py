@@ -80,7 +80,7 @@ class SilenceList(BaseModel):
 def silences_router(engine: Engine, settings: AlertingSettings, acts: Acts) -> APIRouter:
     """Return the routes of silences."""
     router = APIRouter(prefix="/v1/silences", tags=["alerts"])
-    changes = Changes(_resource(engine, settings, acts), acts.publisher, acts.audit, acts.now_us)
+    changes = Changes(_resource(engine, settings, acts), acts.publisher, acts.audit, acts.now_us, acts.timeout_s)
     _add_list(router, engine, acts)
     described = Described(
         parameter="id",

@@ -29,7 +29,7 @@ class Publisher(Protocol):
 
 @dataclass
 class Changes(Generic[T]):
-    """The one way in which a process changes what `of` declares.
+    """The one way in which a process changes what `of` declares, and goes by it `shown_within_s` later at most.
 
     Another process may change the same thing in the same moment: the later record stands, as its version says. No
     version is given twice: those are remembered, too, of changes that Kafka did not acknowledge and of what is removed.
@@ -39,6 +39,7 @@ class Changes(Generic[T]):
     publisher: Publisher
     audit: AuditTrail
     clock_us: Clock
+    shown_within_s: float = SHOWN_WITHIN_S
     one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     _given: dict[str, int] = field(default_factory=dict)
 
@@ -88,7 +89,7 @@ class Changes(Generic[T]):
             raise try_again("Kafka did not acknowledge the change; it may still take effect")
 
     async def _until_shown(self, name: str, wanted: T | None, change: LastChange) -> None:
-        for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
+        for _ in range(round(self.shown_within_s / LOOK_EVERY_S)):
             shown = await self.of.present(name)
             if shown == wanted and (shown is None or self.of.version(name, shown) >= change.version):
                 return

@@ -22,6 +22,7 @@ from tests.services.alerting.sample_records import (
 )
 
 SEEN = {"If-Match": "*"}
+DRILL = {"matchers": {"area": "b*"}, "until": system_clock_us() + 86_400_000_000, "by": "ann", "why": "drill"}
 CONTRACTS = Path("docs/contracts")
 HOOK = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}
 
@@ -196,6 +197,15 @@ def test_nobody_overwrites_a_receiver_that_they_have_not_seen(api: Api) -> None:
     assert api.client.patch(path, json=again, headers={"If-Match": '"2"'}).json()["webhook"] is None
     trail = [(each["action"], (each["after"] or {}).get("system")) for each in api.records.changes]
     assert trail == [("receiver.created", True), ("receiver.replaced", False), ("receiver.replaced", False)]
+
+
+@pytest.mark.parametrize(("path", "document"), [("/v1/receivers/ops", HOOK), ("/v1/silences/drill", DRILL)])
+def test_what_nobody_has_read_back_is_no_success_and_is_audited(api: Api, path: str, document: dict[str, Any]) -> None:
+    api.kafka.is_read = False
+    answer = api.client.put(path, json=document)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert "not read back yet" in answer.json()["detail"]
+    assert [each["subject"] for each in api.records.changes] == [path.rsplit("/", maxsplit=1)[-1]]
 
 
 def test_a_receiver_of_an_older_record_has_version_0(api: Api) -> None:

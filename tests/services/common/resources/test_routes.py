@@ -47,7 +47,7 @@ class Buoys:
         )
         app, router = FastAPI(), APIRouter(prefix="/buoys")
         install_problem_handlers(app)
-        changes = Changes(self.resource, self, AuditTrail("sea", self.trail), lambda: 7)
+        changes = Changes(self.resource, self, AuditTrail("sea", self.trail), lambda: 7, shown_within_s=0.1)
         described = Described("name", 9, BuoyBody, self.show, "it swims", "A colour.", "Sink it.", "It is in use")
         add_routes(router, self.resource, changes.make, self.body, described)
         app.include_router(router)
@@ -157,8 +157,7 @@ def test_nothing_is_changed_before_all_was_read(buoys: Buoys) -> None:
     assert buoys.colours == {"north": "red"}
 
 
-def test_a_change_that_is_not_read_back_is_no_success(buoys: Buoys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.common.resources.changes.SHOWN_WITHIN_S", 0.1)
+def test_a_change_that_is_not_read_back_is_no_success(buoys: Buoys) -> None:
     buoys.is_lost = True
     assert buoys.ask("PUT", "north", {"colour": "green"}, '"1"')[0] == 503
     assert [each["after"] for each in buoys.trail.changes] == ["red", "green"]  # Kafka has it
