@@ -38,7 +38,8 @@ def _in_common() -> list[str]:
         "say it apart, as far as they apply. A member of a body, or a parameter that is no list, may stand there once. "
         "Times in `from` and `to` are RFC 3339 or whole microseconds since 1970. A list answers with `items`, and with "
         "`next_cursor` while there is more.",
-        "A change of a query, stream, template or sensor needs `If-Match` with the ETag that `GET` gave, or `*`. "
+        "A change of a query, stream, template, sensor, receiver or silence needs `If-Match` with the ETag that `GET` "
+        "gave, or `*`. "
         "Without it the answer is 428. It is 412 if somebody else changed it in between.",
         "## Why a detection is refused",
         _reasons_table(),
