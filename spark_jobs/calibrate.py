@@ -7,7 +7,6 @@ Sensors with few errors of their own are then learnt stream by stream, from all 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,16 +27,13 @@ from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from coincide.wire.template_proposal import proposal_of
 from services.common.instants import system_clock_us
-from services.common.kafka.faults import refusal_of
-from services.common.settings import SettingsError, load_settings
+from services.common.program.skeleton import exit_status, parser_of, settings_of
+from services.common.settings import SettingsError
 from spark_jobs.calibrating import sources
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.calibrating.tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in
 from spark_jobs.job.session import SessionError, create_session, end_session, shipped_code
 from spark_jobs.settings import FusionSettings
-
-DEFAULT_CONFIG = Path("config/fusion.yaml")
-REFUSED = 78  # EX_CONFIG of sysexits.h
 
 
 @dataclass(frozen=True)
@@ -123,10 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for option in ("consensus", "propose"):
         if getattr(given, option) and not given.present:
             parser.error(f"argument --{option}: needs the present templates: --present")
-    try:
-        settings = load_settings(FusionSettings, given.config, os.environ)
-        if given.master:
-            settings = settings.model_copy(update={"master": given.master})
+
+    def run() -> None:
+        settings = settings_of(FusionSettings, given)
         spark = create_session(settings)
         try:
             with shipped_code(spark):
@@ -135,10 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             end_session(spark, settings.stop_timeout_s)
         for line in _given_out(found, given, settings):
             print(line)  # noqa: T201 - for the person who started it
-    except (SettingsError, SessionError, OSError, KafkaError) as error:
-        print(f"calibrate: {refusal_of(error) or error}", file=sys.stderr)  # noqa: T201
-        return REFUSED if isinstance(error, SettingsError) else 1
-    return 0
+
+    return exit_status("calibrate", run, SessionError, OSError, KafkaError)
 
 
 def _given_out(found: Calibrated, given: argparse.Namespace, settings: FusionSettings) -> Iterator[str]:
@@ -162,7 +155,7 @@ def _given_out(found: Calibrated, given: argparse.Namespace, settings: FusionSet
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m spark_jobs.calibrate", description="Learn templates on Spark.")
+    parser = parser_of("spark_jobs.calibrate", "Learn templates on Spark.", Path("config/fusion.yaml"))
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("files", nargs="?", help="a folder or file of detections, Parquet or NDJSON")
     where.add_argument("--topic", action="store_true", help="the detections that are on the topic now")
@@ -181,7 +174,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--propose", action="store_true", help="write proposals, which wait until somebody accepts them"
     )
-    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
     parser.add_argument("--master", help="Spark master; wins over the setting of that name")
     return parser
 

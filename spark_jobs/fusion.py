@@ -2,10 +2,7 @@
 
 import argparse
 import logging
-import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -14,17 +11,14 @@ from pathlib import Path
 from coincide import Stream
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
-from services.common.program.stop_signals import set_by_signals
-from services.common.settings import SettingsError, load_settings, load_streams
+from services.common.program.skeleton import exit_status, parser_of, settings_of
+from services.common.program.stop_signals import stop_event
+from services.common.settings import load_streams
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError
 from spark_jobs.recovery.checkpoint import LockError, ask_for_rebuild
 from spark_jobs.settings import FusionSettings
-
-DEFAULT_CONFIG = Path("config/fusion.yaml")
-REFUSED = 78  # EX_CONFIG of sysexits.h: a person must change something, so a process runner need not try again
-
 
 logger = logging.getLogger("spark_jobs.fusion")  # as a module that is run it has another name
 
@@ -38,25 +32,16 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
     gives other cores than the fusion cores; the benchmark of the transport alone does.
     """
     given = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("spark_jobs").setLevel(logging.INFO)
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of every attempt; what fails in the end is raised
-    stopping = threading.Event()
-    try:
-        settings = load_settings(FusionSettings, given.config, os.environ)
-        if given.ask_for_rebuild:
-            ask_for_rebuild(settings.checkpoint_path)
-            return 0
-        if given.master:
-            settings = settings.model_copy(update={"master": given.master})
-        cores = (cores_of or _fusion_cores)(settings, load_streams(settings.streams_path))
-        job = FusionJob(settings, cores, stopping)
-        set_by_signals(stopping, signal.SIGTERM, signal.SIGINT)
-        job.run(rebuild=given.rebuild)
-    except (SettingsError, LockError, SessionError) as error:
-        print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
-        return REFUSED if isinstance(error, SettingsError) else 1
-    return 0
+    return exit_status("fusion", lambda: _run(given, cores_of or _fusion_cores), LockError, SessionError)
+
+
+def _run(given: argparse.Namespace, cores_of: CoresOf) -> None:
+    settings = settings_of(FusionSettings, given)
+    if given.ask_for_rebuild:
+        ask_for_rebuild(settings.checkpoint_path)
+        return
+    cores = cores_of(settings, load_streams(settings.streams_path))
+    FusionJob(settings, cores, stop_event()).run(rebuild=given.rebuild)
 
 
 def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
@@ -72,8 +57,7 @@ def _unit_costs() -> SlidingCosts:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m spark_jobs.fusion", description="Join detections as they come.")
-    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
+    parser = parser_of("spark_jobs.fusion", "Join detections as they come.", Path("config/fusion.yaml"))
     parser.add_argument("--master", help="Spark master; wins over the setting of that name")
     anew = parser.add_mutually_exclusive_group()
     anew.add_argument(

@@ -2,11 +2,8 @@
 
 import argparse
 import json
-import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,10 +17,10 @@ from prometheus_client.process_collector import ProcessCollector
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from services.common.access.component_access import ComponentAccess
-from services.common.kafka.faults import refusal_of
 from services.common.program.asgi_server import ServerThread
-from services.common.program.stop_signals import set_by_signals
-from services.common.settings import SettingsError, Streams, load_settings, load_streams
+from services.common.program.skeleton import exit_status, parser_of, settings_of
+from services.common.program.stop_signals import stop_event
+from services.common.settings import SettingsError, Streams, load_streams
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.replaying.live_answer import query_history
@@ -44,7 +41,6 @@ from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.runs.run_server import RunService, create_app, read_request
 from spark_jobs.settings import HistorySettings
 
-DEFAULT_CONFIG = Path("config/history.yaml")
 CANCELLED = 130  # as a shell says of what Ctrl-C has ended
 STOP_TIMEOUT_S = 10.0
 LOOK_S = 1.0
@@ -55,31 +51,22 @@ AUTOGROUP = Path("/proc/self/autogroup")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0, or after one sentence on standard error another status."""
     given = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("spark_jobs").setLevel(logging.INFO)
-    try:
-        settings = load_settings(HistorySettings, given.config, os.environ)
-        commands = {"run": _run, "compare": _compare, "serve": _serve}
-        return commands[given.command](given, settings)
-    except (SettingsError, RunError, KafkaError) as error:
-        print(f"history: {refusal_of(error) or error}", file=sys.stderr)  # noqa: T201 - for the person who started it
-        return 1
+    commands = {"run": _run, "compare": _compare, "serve": _serve}
+    return exit_status(
+        "history", lambda: commands[given.command](given, settings_of(HistorySettings, given)), RunError, KafkaError
+    )
 
 
 def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     is_file = Path(given.query).is_file()
     query = _query_in(Path(given.query)) if is_file else _query_named(given.query, settings)
-    if given.archive is not None:
-        settings = settings.model_copy(update={"archive_path": given.archive})
-    if given.master is not None:
-        if given.as_live:
-            raise RunError("--master is for complete runs: a run as live takes the frames one after the other")
-        settings = settings.model_copy(update={"master": given.master})
+    if given.master is not None and given.as_live:
+        raise RunError("--master is for complete runs: a run as live takes the frames one after the other")
     source = given.source or usual_source(settings, as_live=given.as_live)
     asked = (parsed_time(given.from_), parsed_time(given.to), source, given.as_live)
     follows = given.as_live and not is_file
     request = RunRequest(query, *asked, given.min_threshold, given.warm_up, not given.count_only, follows)
-    stopping = _stopping()
+    stopping = stop_event()
     folder = RunFolder(given.out or settings.runs_path / request.id)
     reporter = Reporter(folder, request, stopping.is_set, _show)
     summary = Run(request, settings, load_streams(settings.streams_path), reporter).execute()
@@ -99,7 +86,7 @@ def _compare(given: argparse.Namespace, settings: HistorySettings) -> int:
 
 
 def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
-    streams, stopping = load_streams(settings.streams_path), _stopping()
+    streams, stopping = load_streams(settings.streams_path), stop_event()
     queue = history_queue(settings, streams, partial(propose, settings))
     service = run_service(queue, settings)
     access = ComponentAccess("history", settings, service.registry)
@@ -209,13 +196,6 @@ def _query_named(id_: str, settings: HistorySettings) -> AnyQuery:
     return history.query
 
 
-def _stopping() -> threading.Event:
-    """Return an event that SIGTERM and SIGINT set."""
-    stopping = threading.Event()
-    set_by_signals(stopping, signal.SIGTERM, signal.SIGINT)
-    return stopping
-
-
 def _show(share: float) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{100 * share:5.1f} %")
@@ -227,8 +207,7 @@ def _print(content: dict[str, Any]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m spark_jobs.history", description="Ask a query of the past.")
-    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
+    parser = parser_of("spark_jobs.history", "Ask a query of the past.", Path("config/history.yaml"))
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="answer a query over a range of time")
     run.add_argument("--query", required=True, metavar="FILE|ID", help="a query document, or the id of a query")
@@ -241,7 +220,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--min-threshold", type=float, metavar="P", help="where the curve begins, below the threshold")
     warm_up = "with --as-live: begin so long before T; by default where the topic begins"
     run.add_argument("--warm-up", type=float, metavar="S", help=warm_up)
-    run.add_argument("--archive", type=Path, metavar="DIR", help="the archive; wins over the setting archive_path")
+    run.add_argument(
+        "--archive",
+        dest="archive_path",
+        type=Path,
+        metavar="DIR",
+        help="the archive; wins over the setting archive_path",
+    )
     run.add_argument("--master", metavar="URL", help="the Spark master that does it; wins over the setting master")
     run.add_argument("--out", type=Path, metavar="DIR", help="folder of the results (runs_path and the run's id)")
     other = commands.add_parser("compare", help="tell which matches of a run are added, gone and changed")

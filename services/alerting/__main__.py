@@ -1,32 +1,18 @@
-"""`python -m services.alerting`: run the alerting service."""
+"""Run alerting: ``python -m services.alerting --config config/alerting.yaml``."""
 
-import argparse
 import os
 import sys
-from pathlib import Path
-
-from sqlalchemy.exc import SQLAlchemyError
+from collections.abc import Sequence
 
 from services.alerting.server import build_server
 from services.alerting.settings import AlertingSettings
-from services.common.operations import configure_logs
-from services.common.settings import SettingsError, load_settings
+from services.common.program.skeleton import run_service
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run until told to stop; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m services.alerting", description=__doc__)
-    parser.add_argument("--config", type=Path, default=Path("config/alerting.yaml"), help="settings (YAML)")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until told to stop; return the exit status."""
     os.umask(0o077)  # a database of SQLite holds receivers' secrets
-    try:
-        settings = load_settings(AlertingSettings, parser.parse_args(arguments).config, os.environ)
-        server = build_server(settings)
-    except (SettingsError, SQLAlchemyError, ValueError, OSError) as error:
-        print(f"alerting cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
-        return 1
-    configure_logs(settings.log_level)
-    server.run()
-    return server.status
+    return run_service("alerting", "Serve matches, and tell people.", AlertingSettings, build_server, arguments)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from types import FrameType
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from coincide.wire.sensor_health import HEALTH
@@ -47,7 +48,7 @@ from services.common.health_board import HealthFeed
 from services.common.kafka.clients import create_consumer
 from services.common.program.asgi_server import AsgiServer
 from services.common.record_publisher import RecordPublisher
-from services.common.settings import load_streams
+from services.common.settings import SettingsError, load_streams
 
 GRACE_S = 5
 LOST = os.EX_IOERR  # exit status 74: whoever supervises the process starts it anew, and it fills a new database
@@ -205,5 +206,8 @@ class AlertingServer(AsgiServer):
 
 
 def build_server(settings: AlertingSettings) -> AlertingServer:
-    """Return the server; raises what `build_app` does, and SettingsError: TLS cannot be spoken."""
-    return AlertingServer(build_app(settings), settings)
+    """Return the server; raises SettingsError."""
+    try:
+        return AlertingServer(build_app(settings), settings)
+    except (SQLAlchemyError, ValueError, OSError) as error:
+        raise SettingsError(str(error)) from error

@@ -1,7 +1,7 @@
 """Settings of the alerting service."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -22,7 +22,6 @@ class AlertingSettings(ComponentSettings):
     PREFIX: ClassVar[str] = "COINCIDE_ALERTING_"
 
     port: Port = 8020
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     kafka_group: str | None = Field(
         None,
         min_length=1,

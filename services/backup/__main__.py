@@ -11,23 +11,24 @@ from pathlib import Path
 from services.alerting.settings import AlertingSettings
 from services.backup.folder import BackupError, in_words, opened
 from services.backup.whole import Places, restore, save
-from services.common.settings import CONFIG_VARIABLE, SettingsError, load_settings, located
+from services.common.program.skeleton import exit_status
+from services.common.settings import CONFIG_VARIABLE, load_settings, located
 from services.common.topics import load_topics
 
 
-def main(arguments: list[str] | None = None) -> int | str:
-    """Run the command; 0, or the sentence that `sys.exit` writes."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return the exit status."""
     given = _parser().parse_args(arguments)
-    try:
-        manifest = save(_places(given), given.folder) if given.command == "save" else opened(given.folder)
-        if given.command == "restore":
-            restore(given.folder, manifest, _places(given))
-    except (BackupError, SettingsError) as error:
-        return f"backup: {error}"
+    return exit_status("backup", lambda: _run(given), BackupError)
+
+
+def _run(given: argparse.Namespace) -> None:
+    manifest = save(_places(given), given.folder) if given.command == "save" else opened(given.folder)
+    if given.command == "restore":
+        restore(given.folder, manifest, _places(given))
     sys.stdout.write(f"{in_words(manifest)}\n")
     if given.command == "restore" and (manifest.checkpoint is None or given.checkpoint is None):
         sys.stdout.write("There is no checkpoint: let fusion begin anew (docs/how-to/rebuild.md).\n")
-    return 0
 
 
 def _places(given: argparse.Namespace) -> Places:

@@ -72,6 +72,7 @@ def configure_logs(level: str = "INFO") -> None:
     """Send every logger's records at or above ``level`` to standard error, one line of JSON each."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
-    logging.getLogger("kafka").setLevel(logging.ERROR)  # a broker that is away is ours to report, once
-    logging.getLogger("kafka.cluster").setLevel(logging.CRITICAL)  # and so is a topic that is not there
+    logging.basicConfig(level=level, handlers=[handler])
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of every attempt; what fails is ours to report
+    for chatterer in ("httpx2", "py4j"):  # a line for each request would hide all others
+        logging.getLogger(chatterer).setLevel(logging.WARNING)

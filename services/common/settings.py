@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -60,6 +60,7 @@ class ListeningSettings(FrozenSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: Port
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     allowed_hosts: tuple[str, ...] = Field(
         (),
         max_length=100,

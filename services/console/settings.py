@@ -1,6 +1,6 @@
 """Settings of the console."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -17,7 +17,6 @@ class ConsoleSettings(ListeningSettings):
     PREFIX: ClassVar[str] = "COINCIDE_CONSOLE_"
 
     port: Port = 8000
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     ingest_url: ServiceUrl = Field("http://127.0.0.1:8010", description="Ingest, as http://host:port.")
     alerting_url: ServiceUrl = Field("http://127.0.0.1:8020", description="Alerting, as http://host:port.")
     fusion_url: ServiceUrl | None = Field(

@@ -1,7 +1,7 @@
 """Everything about ingest that an operator may set."""
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -15,7 +15,6 @@ class IngestSettings(ComponentSettings):
 
     port: Port = 8010
     sensors_path: Path = Field(Path("config/sensors.yaml"), description="The sensors that seed_sensors publishes.")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
 
     max_body_bytes: int = Field(
         2 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="Longest body, before and after inflation (413)."

@@ -15,9 +15,9 @@ from deploy.local.machine import HERE, ROOT
 from deploy.local.system import OF_ARCHIVE, PROCESSES
 from services.alerting.server import LOST
 from services.alerting.settings import AlertingSettings
+from services.common.program.skeleton import REFUSED
 from services.common.settings import load_settings
 from services.console.settings import ConsoleSettings
-from spark_jobs.fusion import REFUSED
 from tests.deploy.components import MODELS
 from tests.needs import found
 

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports
 from services.common.access.component_access import ComponentAccess
+from services.common.program.skeleton import REFUSED
 from services.ingest.registry.seed import seed
 from spark_jobs.job.job_server import job_server
 from spark_jobs.settings import FusionSettings
@@ -246,7 +247,7 @@ def test_files_that_are_no_certificate_are_one_sentence(kafka: Broker, tmp_path:
     (tmp_path / "x.pem").write_text("nothing")
     tls = {name: str(tmp_path / "x.pem") for name in ("tls_certificate", "tls_key")}
     with running_ingest(kafka.bootstrap, tmp_path, **tls) as ingest:
-        assert ingest.wait() == 1
+        assert ingest.wait() == REFUSED
     [said] = (tmp_path / "ingest.log").read_text().splitlines()
     assert "x.pem" in said
     assert "cannot be used together" in said

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from deploy.local.broker import Broker
+from services.common.program.skeleton import REFUSED
 from spark_jobs.archiving.folders import Archive, counting_files
-from spark_jobs.fusion import REFUSED
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.fusion_process import seismic
 from tests.integration.service_process import run_module

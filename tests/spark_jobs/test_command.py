@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.fusion import REFUSED, main
+from services.common.program.skeleton import REFUSED
+from spark_jobs.fusion import main
 
 
 @pytest.fixture(autouse=True)

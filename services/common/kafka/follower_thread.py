@@ -101,7 +101,7 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
 
     def _lose(self, error: Exception) -> None:
         """Note a fault, and say it, though not at every attempt of an outage."""
-        fault = f"{type(error).__name__}: {error}"
+        fault = str(error) or type(error).__name__
         if fault != self._fault:
             traceback = None if isinstance(error, self.expected) else error
             log.warning("%s cannot go on: %s", self.name, in_words(error), extra={"fault": fault}, exc_info=traceback)

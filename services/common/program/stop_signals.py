@@ -5,6 +5,13 @@ import threading
 from _thread import start_new_thread
 
 
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stopping = threading.Event()
+    set_by_signals(stopping, signal.SIGTERM, signal.SIGINT)
+    return stopping
+
+
 def set_by_signals(stopping: threading.Event, *numbers: signal.Signals) -> None:
     """Let each of these signals set the event.
 

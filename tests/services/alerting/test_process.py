@@ -7,6 +7,7 @@ from deploy.local.machine import free_ports
 from services.alerting.__main__ import main
 from services.alerting.kafka.projection import DATABASE_LOST
 from services.alerting.server import LOST
+from services.common.program.skeleton import REFUSED
 from tests.integration.service_process import AlertingProcess, metric, running_alerting
 from tests.patience import until
 from tests.postgresql import Server
@@ -98,7 +99,7 @@ def test_settings_that_cannot_be_used_end_in_one_sentence(
 ) -> None:
     config = tmp_path / "alerting.yaml"
     config.write_text(yaml)
-    assert main(["--config", str(config)]) == 1
+    assert main(["--config", str(config)]) == REFUSED
     said = capsys.readouterr().err
     assert named in said
     assert len(said.strip().splitlines()) == 1

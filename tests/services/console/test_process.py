@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from deploy.local.machine import free_ports
+from services.common.program.skeleton import REFUSED
 from services.console.__main__ import main
 from tests.integration.service_process import ServiceProcess, run_module
 from tests.integration.tls_handshakes import check_tls
@@ -77,7 +78,7 @@ def test_settings_that_cannot_be_used_end_in_one_sentence(
 ) -> None:
     config = tmp_path / "console.yaml"
     config.write_text(yaml)
-    assert main(["--config", str(config)]) == 1
+    assert main(["--config", str(config)]) == REFUSED
     said = capsys.readouterr().err
     assert named in said
     assert len(said.strip().splitlines()) == 1

@@ -2,12 +2,13 @@ from pathlib import Path
 
 import pytest
 
+from services.common.program.skeleton import REFUSED
 from services.ingest.__main__ import main
 from services.ingest.settings import IngestSettings
 
 
 def test_bad_settings_end_in_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["--config", str(tmp_path / "missing.yaml")]) == 1
+    assert main(["--config", str(tmp_path / "missing.yaml")]) == REFUSED
     assert capsys.readouterr().err.count("\n") == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
 from coincide.wire.template_proposal import TemplateProposal
+from services.common.program.skeleton import REFUSED
 from services.common.settings import SettingsError
 from spark_jobs import calibrate as command
 from spark_jobs.settings import FusionSettings
@@ -50,13 +51,13 @@ def test_only_what_does_better_on_later_errors_is_proposed(monkeypatch: pytest.M
 def test_the_window_of_the_page_is_read(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
 
-    def refuse(_cls: object, _path: Path, _environment: object) -> FusionSettings:
+    def refuse(_model: object, _given: object) -> FusionSettings:
         raise SettingsError("no further")
 
-    monkeypatch.setattr(command, "load_settings", refuse)
+    monkeypatch.setattr(command, "settings_of", refuse)
     monkeypatch.setattr(command, "_within", lambda text: seen.setdefault("within", text))
     arguments = ["log.ndjson", "--reference", "known.ndjson", *words, "--out", str(tmp_path / "out.yaml")]
-    assert command.main(arguments) == command.REFUSED
+    assert command.main(arguments) == REFUSED
     assert seen == {"within": "-10:2"}
 
 
