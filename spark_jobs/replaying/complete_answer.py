@@ -146,10 +146,14 @@ def _recorder(
     codes, table = RowCodes.of(KnownStreams(streams), UNLIMITED.max_template_buckets), EventTable()
     columns = event_columns(codes, rows, templates)
     table.append(columns)
+    return MatchRecorder(codes, table, UNLIMITED), unwatched(columns)
+
+
+def unwatched(rows: EventColumns) -> AcceptedBatch:
+    """Return rows as a batch of areas that nobody has watched; they came in one frame."""
     nothing = np.zeros(len(rows), np.int64)
-    unwatched = Backgrounds(0, nothing, {(code, 0): None for code in np.unique(columns.area).tolist()})
-    accepted = AcceptedBatch(columns, unwatched, nothing, nothing, np.zeros((len(rows), 2), np.int64))
-    return MatchRecorder(codes, table, UNLIMITED), accepted
+    backgrounds = Backgrounds(0, nothing, {(code, 0): None for code in np.unique(rows.area).tolist()})
+    return AcceptedBatch(rows, backgrounds, nothing, nothing, np.zeros((len(rows), 2), np.int64))
 
 
 def event_columns(

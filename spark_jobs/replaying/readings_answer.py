@@ -13,24 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct, json
 
 from coincide import Histogram, Stream
-from coincide.arrays.kinds import Int64Array
 from coincide.chunks.key_ranges import KeyRange
-from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveSpells, in_force
+from coincide.fusion.control.control import InForce, in_force
+from coincide.fusion.control.host import Host
 from coincide.fusion.control.known_streams import KnownStreams
-from coincide.fusion.matching.search_work import HeldTooMuchError, HeldWork
-from coincide.fusion.readings.sliding_queries import SlidingQueries
-from coincide.fusion.rows.event_table import EventColumns, EventTable
-from coincide.fusion.rows.on_time import OnTime
-from coincide.fusion.rows.row_codes import RowCodes
-from coincide.fusion.spells.shard_spells import ShardSpells
-from coincide.fusion.spells.spell_slots import SpellSlots
+from coincide.fusion.core.shard import ShardState
+from coincide.fusion.kinds.query_turns import QueryTurns
+from coincide.fusion.matching.search_work import NO_CLOCK
+from coincide.fusion.readings.sliding_queries import CHEAPEST
+from coincide.fusion.rows.event_table import EventColumns
 from coincide.queries import ReadingsQuery, SpellQuery
-from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.output_record import OutputRecord
 from spark_jobs.archiving.folders import written_whole
 from spark_jobs.replaying.archive_rows import HashRows
-from spark_jobs.replaying.complete_answer import UNLIMITED, event_columns
+from spark_jobs.replaying.complete_answer import UNLIMITED, event_columns, unwatched
 from spark_jobs.replaying.match_curves import thresholds_from
 from spark_jobs.replaying.played_rows import first_of_each
 from spark_jobs.replaying.request import RunError
@@ -65,28 +64,24 @@ class ReadingsTask:
     def answer(self, check: Callable[[], None]) -> ReadingsAnswer:
         """Answer chunk by chunk; whoever does it again writes the same file."""
         ranges = self.rows.cut(lambda _: 0, self.chunk_rows, looks_back=False)
-        work = HeldWork(self.most_written, check)
-        shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us(), work)
+        shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us(), self.most_written, check)
         episodes, probabilities = 0, list[float]()
         with written_whole(self.lines) as out:
-            for told in self._bounded(self._told(ranges, shard)):
-                probability = told.best_probability if isinstance(told.best_probability, float) else None
+            for record in self._told(ranges, shard):
+                told = _decoder.decode(record.value)
+                if not told.final:
+                    continue
+                probability = told.best_probability if self.query.kind == "spells" else None
                 probabilities += [] if probability is None else [probability]
                 if probability is None or probability >= own_threshold(self.query) - ACCURACY:
                     episodes += 1
                     refuse_more_episodes(episodes, self.most_written)
-                    out.write(told.to_record().value + b"\n")
-        return ReadingsAnswer(shard.next_seq, shard.no_number, episodes, probabilities)
-
-    def _bounded(self, told: Iterator[EpisodeRecord]) -> Iterator[EpisodeRecord]:
-        try:
-            yield from told
-        except HeldTooMuchError as error:
-            refuse_more_episodes(error.held, self.most_written)
+                    out.write(record.value + b"\n")
+        return ReadingsAnswer(shard.state.rows.next_seq, shard.no_number, episodes, probabilities)
 
     @property
     def _asked(self) -> ReadingsQuery | SpellQuery:
-        if isinstance(self.query, ReadingsQuery):
+        if self.query.kind == "windows":
             return self.query
         return replace(self.query, rule=replace(self.query.rule, threshold=self.threshold))
 
@@ -94,27 +89,34 @@ class ReadingsTask:
         """Return how far after its report, or before, each detection happened at the latest, whatever its template."""
         return min((each.latest_us for each in self.rows.archive.templates().values()), default=0)
 
-    def _told(self, ranges: Sequence[KeyRange], shard: _ReadingsShard) -> Iterator[EpisodeRecord]:
+    def _told(self, ranges: Sequence[KeyRange], shard: _ReadingsShard) -> Iterator[OutputRecord]:
         for keys in ranges:
-            shard.work.check()
+            shard.check()
             chunk = self.rows.read(keys)
             own = chunk.rows.filter(pa.array(chunk.is_own))
             yield from shard.taken(own.take(pa.array(np.sort(first_of_each(own)))), chunk.templates)
         yield from shard.ended()
 
 
+class _Told(Struct):
+    """What of an episode's record is needed."""
+
+    final: bool
+    best_probability: float | None = None
+
+
+_decoder = json.Decoder(_Told)
+
+
 @dataclass
 class _ReadingsShard:
-    """A shard of fusion with one query, whose areas' time is moved on by hand."""
+    """A shard of fusion with one query, whose areas' time is moved on by hand; what `check` raises ends it."""
 
-    codes: RowCodes
-    sliding: SlidingQueries
-    spells: ShardSpells
-    active: ActiveReadings | ActiveSpells
+    state: ShardState
+    active: InForce
+    beyond_us: int  # how long after a reading the last that is said of it is final
     least_latest_us: int
-    work: HeldWork
-    table: EventTable = field(default_factory=EventTable)
-    next_seq: int = 0
+    check: Callable[[], None]
     no_number: int = 0  # values that are no number, where the query needs one
     newest_us: dict[int, int] = field(default_factory=dict)  # by area code: when its latest reading happened
 
@@ -124,21 +126,18 @@ class _ReadingsShard:
         query: ReadingsQuery | SpellQuery,
         streams: Mapping[str, Stream],
         least_latest_us: int,
-        work: HeldWork,
+        most_written: int,
+        check: Callable[[], None],
     ) -> _ReadingsShard:
-        active = in_force(query, 1, False, 0)
-        assert not isinstance(active, ActiveQuery)  # noqa: S101 - it is over readings
-        known = KnownStreams(streams)
-        codes = RowCodes.of(known, UNLIMITED.max_template_buckets)
-        spells = ShardSpells(known, codes.areas, codes.templates, SpellSlots(UNLIMITED.max_slot_bytes))
-        if isinstance(active, ActiveSpells):
-            spells.begin([active])
-        return cls(codes, SlidingQueries(known, codes.areas), spells, active, least_latest_us, work)
+        limits = replace(UNLIMITED, max_window_answers=most_written)
+        state, active = ShardState.of(KnownStreams(streams), limits, 0, CHEAPEST), in_force(query, 1, False, 0)
+        state.queries.control.put_in_force(active)
+        beyond_us = query.rule.run.hold_us if query.kind == "spells" else query.reach_us + query.slide_us
+        return cls(state, active, beyond_us, least_latest_us, check)
 
-    def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> list[EpisodeRecord]:
-        """Take detections, of each area all up to some time, and return what is final now."""
-        new = event_columns(self.codes, rows, templates, self.next_seq)
-        self.next_seq += len(new)
+    def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> Sequence[OutputRecord]:
+        """Take detections, of each area all up to some time, and return what is known of episodes now."""
+        new = event_columns(self.state.codes, rows, templates, self.state.rows.next_seq)
         since_us = dict[int, int]()
         for area in np.unique(new.area).tolist():
             of_area = new.area == area
@@ -146,48 +145,40 @@ class _ReadingsShard:
             self.newest_us[area] = max(self.newest_us.get(area, since_us[area]), int(new.latest_us[of_area].max()))
         return self._moved_on(new, since_us)
 
-    def ended(self) -> list[EpisodeRecord]:
+    def ended(self) -> Sequence[OutputRecord]:
         """Return the rest: nothing comes any more."""
-        query = self.active.query
-        beyond_us = query.rule.run.hold_us if isinstance(query, SpellQuery) else query.reach_us + query.slide_us
-        return self._moved_on(EventColumns.empty(), {area: us + beyond_us + 1 for area, us in self.newest_us.items()})
+        until_us = {area: us + self.beyond_us + 1 for area, us in self.newest_us.items()}
+        return self._moved_on(EventColumns.empty(), until_us)
 
-    def _moved_on(self, new: EventColumns, since_us: Mapping[int, int]) -> list[EpisodeRecord]:
-        codes, stream = self.codes, self.codes.streams.codes[self.active.query.stream]
-        before = codes.on_time()
-        self.table.append(new)
+    def _moved_on(self, new: EventColumns, since_us: Mapping[int, int]) -> Sequence[OutputRecord]:
+        state, queries, codes = self.state, self.state.queries, self.state.codes
+        before, [stream] = codes.on_time(), self.active.query.streams
+        delay_us = int(codes.streams.delays_us[codes.streams.codes[stream]])
+        state.rows.append(new)
+        codes.areas.hear_rows(new.area, new.received_at_us)
         for area, us in since_us.items():
-            codes.areas.watermark.put(area, us + int(codes.streams.delays_us[stream]))
-        on_time_us = codes.on_time().since_us(stream)
-        told = self._spells(new, before) if isinstance(self.active, ActiveSpells) else self._windows(new, before)
-        self._forget(on_time_us)
+            codes.areas.watermark.put(area, us + delay_us)
+        self.no_number += len(queries.begin(new, state.rows.columns))
+        told = queries.answers(self._turns(), unwatched(new), before).lasting
+        for why in self.active.suspensions.values():
+            refuse_more_episodes(round(why.reached or 0), state.limits.max_window_answers)
+            raise RunError(f"query {self.active.query.id} takes more than it may: {why.limit}")
+        state.sweeper.drop_needless_rows()
+        queries.settle(state.rows.columns, EventColumns.empty(), ())
         return told
 
-    def _spells(self, new: EventColumns, before: OnTime) -> list[EpisodeRecord]:
-        self.no_number += len(self.spells.insert(new))
-        changes = self.spells.changes(self.active.query.id, before, self.work.check)
-        return [change for change in changes if change.final]
+    def _turns(self) -> QueryTurns:
+        return QueryTurns.begun(Host(self._stopped), NO_CLOCK, self.state.limits, self.state.codes.areas)
 
-    def _windows(self, new: EventColumns, before: OnTime) -> list[EpisodeRecord]:
-        assert isinstance(self.active, ActiveReadings)  # noqa: S101
-        self.no_number += len(self.sliding.insert(new, self.table.columns, [self.active]))
-        return list(self.sliding.answers(self.active, before, self.work))
-
-    def _forget(self, on_time_us: Int64Array) -> None:
-        """Keep the rows that may still matter, and of spells one row for those before."""
-        query, rows = self.active.query, self.table.columns
-        reach_us = query.reach_us if isinstance(query, ReadingsQuery) else 0
-        self.table.keep(rows.latest_us >= on_time_us[rows.area] - reach_us)
-        kept = self.table.columns
-        if isinstance(self.active, ActiveSpells):
-            self.spells.settle(kept, EventColumns.empty())
-        else:
-            self.sliding.drop_before_windows(kept, [self.active])
+    def _stopped(self) -> Mapping[str, int]:
+        """Return that no version comes which would stop the query; the core asks between blocks of work."""
+        self.check()
+        return {}
 
 
 def own_threshold(query: ReadingsQuery | SpellQuery) -> float:
     """Return the least probability of what a query tells; windows are certain."""
-    return query.rule.threshold if isinstance(query, SpellQuery) else 0.0
+    return query.rule.threshold if query.kind == "spells" else 0.0
 
 
 def refuse_more_episodes(episodes: int, most: int) -> None:
@@ -202,7 +193,7 @@ def readings_figures(
     """Return what a summary says; spells have a curve, since a lower threshold tells more of the same spells."""
     names = ("detections", "no_number", "episodes")
     totals = {"matches": 0, **{name: sum(getattr(each, name) for each in answers) for name in names}}
-    if isinstance(query, ReadingsQuery):
+    if query.kind == "windows":
         return totals
     own, reached = query.rule.threshold, np.array([each for answer in answers for each in answer.probabilities])
     curve = [
