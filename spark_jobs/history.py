@@ -23,7 +23,6 @@ from services.common.program.stop_signals import stop_event
 from services.common.settings import SettingsError, Streams, load_streams
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.proposing import propose
-from spark_jobs.replaying.live_answer import query_history
 from spark_jobs.replaying.request import (
     SOURCES,
     AnyRequest,
@@ -36,6 +35,7 @@ from spark_jobs.replaying.request import (
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 from spark_jobs.runs.comparing import compared
 from spark_jobs.runs.learning_run import LearningRun, Proposed
+from spark_jobs.runs.live_answer import query_history
 from spark_jobs.runs.run import Run
 from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.runs.run_server import RunService, create_app, read_request

@@ -1,1 +1,1 @@
-"""Answers over history: what is asked, where rows and records come from, both answers, and curves."""
+"""Answers over history: what is asked, where rows and records come from, complete answers, and curves."""

@@ -1,1 +1,1 @@
-"""Runs over history: one from request to folder, the queue of runs, what is asked over HTTP, and comparisons."""
+"""Runs over history: from request to folder, answers as live, the queue, what is asked over HTTP, and comparisons."""

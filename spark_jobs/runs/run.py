@@ -20,7 +20,6 @@ from coincide.wire.match_record import MatchRecord
 from services.common.settings import SettingsError, Streams, load_settings
 from spark_jobs.replaying.chunk_answers import refuse_more_matches
 from spark_jobs.replaying.complete_run import CompleteRun
-from spark_jobs.replaying.live_answer import QueryChangeAt, in_force_from, present_streams, query_history, replayed
 from spark_jobs.replaying.match_curves import (
     MatchColumns,
     MatchFigures,
@@ -30,6 +29,7 @@ from spark_jobs.replaying.match_curves import (
 from spark_jobs.replaying.request import RunError, RunRequest
 from spark_jobs.replaying.run_folder import EPISODES, MATCHES, CancelledError, Reporter
 from spark_jobs.replaying.topic_records import ReadShare, TopicRecords, kept, opened_topic, records_between
+from spark_jobs.runs.live_answer import QueryChangeAt, in_force_from, present_streams, query_history, replayed
 from spark_jobs.settings import FusionSettings, HistorySettings
 
 SLACK_US = 60_000_000  # a frame lies on the topic at most so long after ingest received it

@@ -18,10 +18,10 @@ from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.replaying import complete_answer
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
-from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord
+from spark_jobs.runs.live_answer import QueryChangeAt, replayed
 from tests.coincide.fusion.inputs import Row, frame, put, removal
 
 STREAMS = {name: Stream(name, max_delay_s=3_600, longest_template_s=8) for name in ("p", "s")}

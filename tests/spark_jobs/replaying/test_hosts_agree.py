@@ -19,7 +19,7 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from spark_jobs.replaying.complete_answer import complete_matches
-from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
+from spark_jobs.runs.live_answer import QueryChangeAt, replayed
 from tests.coincide.command.files import EPOCH_US, read, text, write
 from tests.coincide.command.test_replay import NAMED, asked, replay, saved
 from tests.coincide.fusion.inputs import Row, frame, heartbeat, put

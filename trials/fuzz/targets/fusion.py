@@ -16,8 +16,8 @@ from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.recovery.rebuilds import Rebuilds
-from spark_jobs.replaying.live_answer import read_history
 from spark_jobs.replaying.topic_records import TopicRecord
+from spark_jobs.runs.live_answer import read_history
 from spark_jobs.settings import FusionSettings
 from tests.coincide.fusion.inputs import (
     STREAMS,

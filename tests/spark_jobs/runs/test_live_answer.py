@@ -8,9 +8,9 @@ from msgspec import json
 
 from coincide.fusion.records.kafka_records import InputRecord
 from spark_jobs.job.activations import PushedOffsets
-from spark_jobs.replaying.live_answer import read_history
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import TopicRecord
+from spark_jobs.runs.live_answer import read_history
 from tests.coincide.fusion.inputs import declaration, put
 from tests.spark_jobs.replaying.test_answers import PAIR
 
