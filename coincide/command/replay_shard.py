@@ -77,8 +77,8 @@ class ReplayShard:
         return np.array(late, np.intp), self._answers(accepted)
 
     def _answers(self, accepted: AcceptedBatch) -> Iterator[ReplayedTuples]:
-        joins = self._state.queries.joins.joins
-        for active in self._state.queries.joins.queries.values():
+        joins = self._state.queries.joins
+        for active in joins.queries.values():
             if len(accepted.rows) and not active.is_suspended:
                 tuples = joins.tuples(active, accepted, _go_on)
                 for at in blocks(len(tuples.members), judged_at_once(active.query.graph), _go_on):

@@ -179,7 +179,7 @@ class FusionCore:
 
     def _status(self) -> StatusRecord:
         state = self._state
-        look_ups, areas = state.queries.joins.joins.finder.look_ups, state.codes.areas
+        look_ups, areas = state.queries.joins.finder.look_ups, state.codes.areas
         limits = state.limits
         reached_us = areas.watermark.state_us
         reached_us = reached_us[reached_us != BEFORE_ALL_US]

@@ -11,14 +11,12 @@ from msgspec import UnsetType
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveSpells, Control, InForce
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.episodes.shard_episodes import Episodes
 from coincide.fusion.health.health_table import HealthTable
 from coincide.fusion.kinds.join_kind import JoinKind
 from coincide.fusion.kinds.query_turns import QueryTurns
 from coincide.fusion.kinds.shard_kind import KindAnswers, ShardKind
 from coincide.fusion.kinds.spell_kind import SpellKind
 from coincide.fusion.kinds.window_kind import WindowKind
-from coincide.fusion.matching.shard_joins import ShardJoins
 from coincide.fusion.readings.reading_columns import NoNumbers
 from coincide.fusion.readings.sliding_queries import SlidingQueries
 from coincide.fusion.readings.source import Choose
@@ -50,11 +48,11 @@ class ShardQueries:
     ) -> ShardQueries:
         """Return the queries of a shard, none of which is in force yet."""
         streams, areas = codes.streams, codes.areas
-        control, joins = Control(streams, limits), ShardJoins.of(codes, table, health, limits)
+        control = Control(streams, limits)
         spells = ShardSpells(streams, areas, codes.templates, SpellSlots(limits.max_slot_bytes))
         return cls(
             control,
-            JoinKind(control.of_kind(ActiveQuery), joins, Episodes(streams, areas)),
+            JoinKind.of(control.of_kind(ActiveQuery), codes, table, health, limits),
             WindowKind(control.of_kind(ActiveReadings), SlidingQueries(streams, areas, choose)),
             SpellKind(control.of_kind(ActiveSpells), spells),
         )
