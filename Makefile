@@ -26,8 +26,8 @@ help: ## Show this list
 
 .PHONY: setup
 setup: $(FOR_RUNNING) ## Create .venv with what running needs, find or fetch Java, fetch the jars
-	@"$(RUN)" -m deploy.local.java
-	@"$(RUN)" -m deploy.local.jars
+	@"$(RUN)" -m deploy.jvm.java
+	@"$(RUN)" -m deploy.jvm.jars
 
 .PHONY: setup-dev
 setup-dev: setup $(STAMP) ## The same, and what developing needs

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import psutil
 
-from deploy.local.patience import Patience, Reading, readings
+from deploy.host.patience import Patience, Reading, readings
 
 BUDGET_S = 60.0
 #: Threads of this process that wait for something look for it now and then. That is no progress.

@@ -22,12 +22,12 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate, drift_of
 from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.wire.declarations.query_record import QueryRecord, put_record
+from coincide.wire.declarations.sensor_record import Particulars, Place
+from coincide.wire.declarations.stream_records import StreamRecord
+from coincide.wire.declarations.template_proposal import proposal_of
 from coincide.wire.last_change import LastChange
-from coincide.wire.query_record import QueryRecord, put_record
 from coincide.wire.sensor_health import health_in
-from coincide.wire.sensor_record import Particulars, Place
-from coincide.wire.stream_records import StreamRecord
-from coincide.wire.template_proposal import proposal_of
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.common.access.access_keys import KEYS

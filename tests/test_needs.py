@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from tests import needs
 from tests.needs import NEEDS, Need, __main__, debian, found
 from tests.needs.debian import candidates, no_service_starts, offered

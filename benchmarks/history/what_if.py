@@ -28,7 +28,7 @@ from benchmarks.harness.rounds import cpu_seconds
 from benchmarks.history.archived import BEGUN_US, LEAST, QUERY, STREAMS, TEMPLATES, WINDOW_S, Size, write_archive
 from benchmarks.line.gateways import is_ready
 from coincide import Window, satisfaction_offsets
-from deploy.local.machine import ROOT, free_ports, wait_until
+from deploy.host.machine import ROOT, free_ports, wait_until
 from spark_jobs.archiving.folders import Archive, counting_files
 
 SIZES = [Size(1_000, 3_600), Size(100, 86_400)]

@@ -27,8 +27,8 @@ import yaml
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line import whole_line
 from benchmarks.line.gateways import OpenLoop
+from deploy.host.machine import ROOT, free_ports, wait_until
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports, wait_until
 from services.alerting.records.alert import Alert, Step, alert_id
 from services.alerting.store.alert_rows import ChangedAlert, store_alerts
 from services.alerting.store.dialect import migrate, open_engine

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
+from deploy.host.machine import ROOT
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT
 
 #: By which line of what it prints one knows that a moment has come, in their order.
 MOMENTS = {

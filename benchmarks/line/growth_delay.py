@@ -19,7 +19,7 @@ from benchmarks.line.latency import Arrivals, arrivals_of, read_live
 from benchmarks.line.throughput import Progress
 from benchmarks.line.whole_line import QUERY, running
 from coincide import Histogram
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from deploy.local.system import System
 from services.common.kafka.clients import create_producer
 from services.common.topic_names import DEFAULT_NAMES

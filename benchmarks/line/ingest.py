@@ -30,8 +30,8 @@ from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.harness.rounds import cpu_seconds
 from benchmarks.line.gateways import as_fast_as_answered, is_ready
 from coincide import Histogram
+from deploy.host.machine import ROOT, free_ports, wait_until
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports, wait_until
 from services.common.kafka.clients import create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import DEFAULT_NAMES

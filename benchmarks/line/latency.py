@@ -29,8 +29,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop, due_times, is_ready
 from benchmarks.line.whole_line import AREAS, area_name, body_now, running
-from deploy.local.java import find_java
-from deploy.local.machine import ROOT, free_ports, wait_until
+from deploy.host.machine import ROOT, free_ports, wait_until
+from deploy.jvm.java import find_java
 from deploy.local.system import System
 from services.common.kafka.clients import create_admin, create_producer
 from services.common.kafka.connection import KafkaConnection

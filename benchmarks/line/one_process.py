@@ -25,7 +25,7 @@ from starlette.types import Message
 from benchmarks.line.whole_line import AREAS, HALF_TEMPLATE_S, QUERY, area_name, body_at
 from coincide import Histogram, Stream
 from coincide.fusion.control.limits import Limits
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from services.alerting.kafka.storing import Storage
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub

@@ -40,7 +40,7 @@ from benchmarks.line.threads import (
 )
 from benchmarks.line.throughput import Progress, total
 from benchmarks.line.whole_line import DETECTIONS_PER_MATCH, body_now, running
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from deploy.local.system import System
 
 ORDER = (INGEST, PRODUCER, KAFKA, JVM, DRIVER, WORKER, FOLLOWER, LIVE)

@@ -19,7 +19,7 @@ import httpx2
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop
 from benchmarks.line.whole_line import DETECTIONS_PER_MATCH, PROCESSES, body_now, cpu_by_process, running
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from deploy.local.system import System
 
 MAX_DELAY_S = 10.0

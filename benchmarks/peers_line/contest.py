@@ -25,8 +25,8 @@ from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.peers_line.contestants import CONTESTANTS, OUR_OUTPUTS, QUERY, Contestant, Job
 from benchmarks.peers_line.load import Detections, chunks, detections, pairs
 from benchmarks.peers_line.watching import Answer, Arrivals, Meter, Steady, Used, judged, numbers
+from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports
 from services.common.kafka.clients import create_admin, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.topics import Topic, create_topics

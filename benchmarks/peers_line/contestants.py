@@ -16,9 +16,9 @@ import yaml
 from benchmarks.peers_line import installation
 from benchmarks.peers_line.load import STREAMS, WINDOW_MS, Detections, Record, frames, plain_records
 from benchmarks.peers_line.watching import match_pair, plain_pair
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
-from deploy.local.machine import ROOT, free_ports
+from deploy.host.machine import ROOT, free_ports
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 
 DELAY_S = 10
 HERE = Path(__file__).resolve().parent

@@ -11,9 +11,9 @@ import sys
 import venv
 from pathlib import Path
 
-from deploy.local.jars import run_ivy, verify
-from deploy.local.java import Java, find_java
-from deploy.local.machine import RUNTIME, LocalError, exit_with
+from deploy.host.machine import RUNTIME, LocalError, exit_with
+from deploy.jvm.jars import run_ivy, verify
+from deploy.jvm.java import Java, find_java
 
 HERE = Path(__file__).resolve().parent
 FOLDER = RUNTIME / "peers"

@@ -6,18 +6,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from coincide.wire.dead_letter import DEAD_LETTER_RULES, DeadLetter
+from coincide.wire.declarations.query_record import QUERY_RULES, QueryRecord
+from coincide.wire.declarations.sensor_record import SensorRecord, TemplateRecord
+from coincide.wire.declarations.stream_records import STREAM_RULES, StreamRecord
+from coincide.wire.declarations.template_proposal import TemplateProposal
 from coincide.wire.detection_record import FrameRecord, HeartbeatRecord, Stamp
-from coincide.wire.episode_record import EPISODE_RULES, EpisodeRecord
 from coincide.wire.json_schema import record_schema
-from coincide.wire.match_record import MATCH_RULES, MatchRecord
-from coincide.wire.query_record import QUERY_RULES, QueryRecord
+from coincide.wire.results.dead_letter import DEAD_LETTER_RULES, DeadLetter
+from coincide.wire.results.episode_record import EPISODE_RULES, EpisodeRecord
+from coincide.wire.results.match_record import MATCH_RULES, MatchRecord
 from coincide.wire.sensor_health import HealthRecord
-from coincide.wire.sensor_record import SensorRecord, TemplateRecord
 from coincide.wire.shard_records import ActivationRecord, DeferralRecord
 from coincide.wire.status_record import StatusRecord
-from coincide.wire.stream_records import STREAM_RULES, StreamRecord
-from coincide.wire.template_proposal import TemplateProposal
 
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 

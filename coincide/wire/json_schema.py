@@ -25,7 +25,7 @@ def schemas_of(types: Sequence[type[Struct]], folder: str) -> dict[str, dict[str
 
     Examples
     --------
-    >>> from coincide.wire.match_record import EdgeRecord
+    >>> from coincide.wire.results.match_record import EdgeRecord
     >>> schemas_of([EdgeRecord], "#/$defs/")["EdgeRecord"]["required"]
     ['between', 'probability']
     """

@@ -1,15 +1,14 @@
 """The whole system on one machine, without containers: ``make up``, ``make demo``, and the tests' own copies of it.
 
-- `machine`: the checkout, free ports, waiting, and the one kind of error; everything here stands on it
-- `patience`: waiting for processes as long as they make progress
-- `java`, `jars`: the Java that runs Kafka and Spark, and what they need besides; found, or fetched once
 - `broker`: one Kafka; tests use it alone
-- `class_archives`, `warming`: what lets Java start faster, and how it is written
+- `warming`: how the archives are written that let Java start faster
 - `layout`, `supervision`, `system`: where one system keeps its files and which ports it has, the runner of its
   processes, and how all of it is started, waited for and stopped
+- `command`: what runs to its end before the next process starts
 - `progress`: what a person sees while a system starts
 - `backup`: all that a system remembers, into a folder and back
 - `demo`: what ``make demo`` shows, of `sn1987a` (1987) and of `harbour` (now)
 
+It stands on `deploy.host` (this machine, and waiting on it) and `deploy.jvm` (Java and its jars).
 Only tests, benchmarks and the command (`__main__`) import from here.
 """

@@ -12,10 +12,10 @@ from types import FrameType
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from deploy.host.machine import RUNTIME, LocalError, exit_with
 from deploy.local.backup import back_up, open_backup, put_back, put_configuration_back
 from deploy.local.demo import run_demo
 from deploy.local.layout import Layout
-from deploy.local.machine import RUNTIME, LocalError, exit_with
 from deploy.local.monitor import run_monitor
 from deploy.local.progress import shown
 from deploy.local.supervision import PRIVATE

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
+from deploy.host.machine import ROOT, LocalError
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from deploy.local.layout import Layout, settings_of
-from deploy.local.machine import ROOT, LocalError
 from deploy.local.system import System
 from services.alerting.settings import AlertingSettings
 from services.backup.copies import restore_configuration

@@ -22,11 +22,12 @@ import psutil
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from deploy.local.class_archives import class_archives, use_option
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
-from deploy.local.machine import HERE, LocalError, exit_with, free_ports
-from deploy.local.patience import Patience, suspend
+from deploy.host.machine import LocalError, exit_with, free_ports
+from deploy.host.patience import Patience, suspend
+from deploy.jvm.class_archives import class_archives, use_option
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
+from deploy.local.layout import HERE
 from services.common.kafka.connection import KafkaConnection
 
 START_BUDGET_S = 120.0  # of processor time; a start takes some 8 s of it, one after a crash more

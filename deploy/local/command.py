@@ -9,8 +9,8 @@ from typing import IO
 
 import psutil
 
-from deploy.local.machine import ROOT, LocalError
-from deploy.local.patience import Patience
+from deploy.host.machine import ROOT, LocalError
+from deploy.host.patience import Patience
 
 BUDGET_S = 120.0  # of processor time, for all tries; one takes about a second of it
 #: A broker that starts beside other things answers after more than the few seconds that a command grants it.

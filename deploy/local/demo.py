@@ -11,9 +11,9 @@ import httpx2
 from rich.console import Console
 
 from coincide.queries import Query
+from deploy.host.machine import LocalError
+from deploy.host.patience import Patience
 from deploy.local.harbour import BANG
-from deploy.local.machine import LocalError
-from deploy.local.patience import Patience
 from deploy.local.sn1987a import (
     ANY_TWO,
     DETECTORS,

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx2
 
 from coincide import Histogram
-from deploy.local.machine import ROOT, LocalError, exit_with
+from deploy.host.machine import ROOT, LocalError, exit_with
 from services.common.access.component_access import trust_context
 from services.common.operations import configure_logs
 from services.common.program.stop_signals import set_by_signals

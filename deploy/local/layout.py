@@ -11,8 +11,8 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Self
 
-from deploy.local.class_archives import class_archives
-from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
+from deploy.host.machine import ROOT, RUNTIME, LocalError, free_ports
+from deploy.jvm.class_archives import class_archives
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import trust_context
 from services.common.kafka.connection import KafkaConnection
@@ -21,6 +21,9 @@ from services.common.topic_names import DEFAULT_NAMES, TopicNames
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
+
+#: The folder of the files that the processes of a system are started with.
+HERE = Path(__file__).resolve().parent
 
 #: The kernel's limit is 108 bytes with the final NUL, and supervisor first binds to the name with a pid appended.
 _LONGEST_SOCKET_PATH = 95

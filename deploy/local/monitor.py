@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
+from deploy.host.machine import ROOT, LocalError, is_free
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError, is_free
 from services.common.settings import located
 
 PROGRAMS = {"prometheus": ("prometheus",), "alertmanager": ("prometheus-alertmanager", "alertmanager")}

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from coincide import ConstraintGraph, Detections, window_join
 from coincide.queries import Query
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 

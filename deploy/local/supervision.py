@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 from supervisor.xmlrpc import SupervisorTransport
 
+from deploy.host.machine import LocalError
+from deploy.host.patience import Patience
 from deploy.local.broker import START_BUDGET_S as BROKER_BUDGET_S
 from deploy.local.environment import keep
-from deploy.local.layout import Layout
-from deploy.local.machine import HERE, LocalError
-from deploy.local.patience import Patience
+from deploy.local.layout import HERE, Layout
 
 #: The processor time that a start may take, several times what it does: a Spark job takes some 25 s, a service 3 s.
 START_BUDGETS_S = {"kafka": BROKER_BUDGET_S, "fusion": 300.0, "archive": 300.0}

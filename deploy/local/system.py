@@ -14,13 +14,13 @@ import httpx2
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
+from deploy.host.machine import LocalError, is_free, wait_until
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from deploy.local.broker import answers
 from deploy.local.command import run_command
 from deploy.local.environment import keep
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError, is_free, wait_until
 from deploy.local.supervision import Start, Supervision, owner_of
 from services.common.http.problem_document import MEDIA_TYPE
 from spark_jobs.job.restarts import HALTED

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import httpx2
 
-from deploy.local.class_archives import ClassArchives, class_archives, write_option
+from deploy.host.machine import exit_with
+from deploy.jvm.class_archives import ClassArchives, class_archives, write_option
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import Java, find_java
 from deploy.local.demo import wait_in_patience
 from deploy.local.harbour import BANG, microphones, play
-from deploy.local.jars import ensure_jars
-from deploy.local.java import Java, find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import exit_with
 from deploy.local.system import System
 from spark_jobs.job.session import DRIVER_OPTIONS
 

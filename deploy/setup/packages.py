@@ -15,8 +15,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deploy.local.java import find_machine_java
-from deploy.local.machine import ROOT, RUNTIME, LocalError, exit_with
+from deploy.host.machine import ROOT, RUNTIME, LocalError, exit_with
+from deploy.jvm.java import find_machine_java
 from deploy.setup.count import Count, last_words, run_and_tell
 
 UV_LOCK, JAVA_LOCK = "requirements-uv.lock", "requirements-java.lock"

@@ -20,7 +20,7 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
-from deploy.local.machine import ROOT, RUNTIME
+from deploy.host.machine import ROOT, RUNTIME
 from deploy.supply.parts import Part, parts
 
 SCHEMA = SchemaVersion.V1_6

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from packaging.markers import Marker
 
-from deploy.local.jars import CHECKSUMS, read_checksums
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
+from deploy.jvm.jars import CHECKSUMS, read_checksums
 
 #: The lock of each image.
 LOCKS = {"services": ROOT / "requirements-services.lock", "fusion": ROOT / "requirements-jobs.lock"}

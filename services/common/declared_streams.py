@@ -12,7 +12,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import query_from_json
-from coincide.wire.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
+from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from services.common.settings import Streams
 
 logger = logging.getLogger(__name__)

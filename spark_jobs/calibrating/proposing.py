@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coincide.wire.template_proposal import PROPOSALS, TemplateProposal
+from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal
 from services.common.kafka.clients import close_producer, create_producer
 from spark_jobs.settings import SessionSettings
 

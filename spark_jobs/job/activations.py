@@ -11,11 +11,11 @@ from msgspec import Raw, msgpack
 from msgspec.json import encode
 
 from coincide.fusion.records.kafka_records import InputRecord
+from coincide.wire.declarations.query_record import decode_query
+from coincide.wire.declarations.stream_records import StreamRecordError, is_stream_key, stream_record
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.output_record import OutputRecord
-from coincide.wire.query_record import decode_query
 from coincide.wire.shard_records import ActivationRecord
-from coincide.wire.stream_records import StreamRecordError, is_stream_key, stream_record
 
 _LENGTH_BYTES = 4
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
+from coincide.wire.declarations.query_record import QueryRecord, decode_query
 from coincide.wire.fields import UNREADABLE
-from coincide.wire.query_record import QueryRecord, decode_query
 from services.common.kafka.topic_reader import StoppedError
 from spark_jobs.job.status_follower import KafkaReader
 from spark_jobs.settings import FusionSettings

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
-from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.fields import NULL
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.results.dead_letter import DeadLetter
 
 EXPIRED_UNREAD = "expired_unread"
 

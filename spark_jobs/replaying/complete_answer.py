@@ -24,7 +24,7 @@ from coincide.joins import Tuples
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
-from coincide.wire.match_record import MatchRecord
+from coincide.wire.results.match_record import MatchRecord
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError

@@ -11,7 +11,7 @@ from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.fusion.episodes.episode_records import part_of
 from coincide.fusion.episodes.query_episodes import labels_of
 from coincide.queries import EpisodeRule, Query
-from coincide.wire.match_record import MatchRecord
+from coincide.wire.results.match_record import MatchRecord
 from spark_jobs.replaying.complete_answer import FoundTuples
 from spark_jobs.replaying.played_rows import PlayedRows
 

@@ -21,7 +21,7 @@ from coincide.probability import occurrence_columns
 from coincide.queries import Query
 from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.queries.joins.role_filter import ReadAttribute, Source
-from coincide.wire.match_record import MatchMember
+from coincide.wire.results.match_record import MatchMember
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.pair_levels import PairLevels
 

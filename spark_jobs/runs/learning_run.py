@@ -16,7 +16,7 @@ from msgspec import Struct
 from coincide import Histogram
 from coincide.joins.progress import Progress
 from coincide.learning import Calibration, Learning, SensorStream
-from coincide.wire.template_proposal import TemplateProposal, proposal_of
+from coincide.wire.declarations.template_proposal import TemplateProposal, proposal_of
 from services.common.instants import system_clock_us
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.tasks import LEARNT_SCHEMA, ByConsensus, ByPool, ByReference, calibration_in

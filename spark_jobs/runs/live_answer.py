@@ -16,8 +16,8 @@ from coincide.errors import QueryError
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.queries import AnyQuery, query_from_json
+from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from coincide.wire.fields import UNREADABLE, Microseconds
-from coincide.wire.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from services.common.settings import Streams
 from spark_jobs.job.activations import is_change
 from spark_jobs.replaying.request import RunError

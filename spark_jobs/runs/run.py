@@ -16,7 +16,7 @@ from coincide.errors import CoincideError
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import Output
 from coincide.queries import Query
-from coincide.wire.match_record import MatchRecord
+from coincide.wire.results.match_record import MatchRecord
 from services.common.settings import SettingsError, Streams, load_settings
 from spark_jobs.replaying.chunk_answers import refuse_more_matches
 from spark_jobs.replaying.complete_run import CompleteRun

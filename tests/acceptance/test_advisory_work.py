@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from tests.acceptance import italy
 from tests.acceptance.line import DEALT_WITH_BUDGET_S, Line
 from tests.reference import central_italy

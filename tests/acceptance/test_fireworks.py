@@ -15,8 +15,8 @@ import httpx2
 import pytest
 import yaml
 
+from deploy.host.machine import wait_until
 from deploy.local.layout import Layout
-from deploy.local.machine import wait_until
 from deploy.local.system import System
 from tests.integration.service_process import pages_of
 from tests.patience import until

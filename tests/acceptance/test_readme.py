@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from deploy.host.machine import ROOT
 from deploy.local.demo import applied_query, wait_for_episode
-from deploy.local.machine import ROOT
 from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
 from tests.docs.page_blocks import read_blocks

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from tests.browser import find_browser
 from tests.console.line import Line, running_line
 from tests.integration.service_process import ServiceProcess, run_module

@@ -24,9 +24,9 @@ from prometheus_client import CollectorRegistry
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
-from coincide.wire.template_proposal import PROPOSALS, TemplateProposal, proposal_in
+from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal, proposal_in
+from deploy.host.machine import ROOT, free_ports, wait_until
 from deploy.local.harbour import microphones, play
-from deploy.local.machine import ROOT, free_ports, wait_until
 from deploy.local.sn1987a import posts
 from services.alerting.app import create_app as create_alerting
 from services.alerting.kafka.projection import Progress

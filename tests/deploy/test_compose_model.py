@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.local.machine import ROOT, RUNTIME
+from deploy.host.machine import ROOT, RUNTIME
 from tests.needs import found
 
 #: A few lines of Go around the loader that `docker compose` has, with its modules locked.

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.recovery.halt import Halt, HaltMetrics
 from tests.reference.promql import Evaluation, scraped

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.common.settings import load_settings
 from tests.deploy.components import MODELS
 from tests.needs import found
@@ -215,7 +215,7 @@ def test_nobody_reaches_what_has_no_door(overlay: str) -> None:
 
 def test_strimzi_has_the_kafka_that_is_tested_and_lets_only_us_in() -> None:
     [kafka] = of_kind("strimzi", "Kafka").values()
-    assert f'rev="{kafka["spec"]["kafka"]["version"]}"' in (ROOT / "deploy/local/ivy.xml").read_text(encoding="utf-8")
+    assert f'rev="{kafka["spec"]["kafka"]["version"]}"' in (ROOT / "deploy/jvm/ivy.xml").read_text(encoding="utf-8")
     [listener] = kafka["spec"]["kafka"]["listeners"]
     assert listener["networkPolicyPeers"] == [{"podSelector": OURS}]
     [address] = of_kind("strimzi", "ConfigMap").values()

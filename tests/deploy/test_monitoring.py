@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from docs.generate import metric_registries
 from services.alerting.metrics import Metrics
 from services.alerting.records.receiver import load_receivers

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import ROOT, free_ports
+from deploy.host.machine import ROOT, free_ports
 
 ANSWERS = ROOT / "deploy/kafka/answers.sh"
 QUESTION = b"\x00\x00\x00\x0a\x00\x12\x00\x00ping\xff\xff"

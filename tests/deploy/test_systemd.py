@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.layout import JAVA_STOP_S
-from deploy.local.machine import HERE, ROOT
+from deploy.host.machine import ROOT
+from deploy.local.layout import HERE, JAVA_STOP_S
 from deploy.local.system import OF_ARCHIVE, PROCESSES
 from services.alerting.server import LOST
 from services.alerting.settings import AlertingSettings
@@ -138,7 +138,7 @@ def test_a_unit_has_bounds(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["fusion", "archive", "history"])
 def test_what_starts_spark_checks_its_jars_at_each_start(name: str) -> None:
-    assert unit(name)["ExecStartPre"] == [f"{PYTHON} -m deploy.local.jars"]
+    assert unit(name)["ExecStartPre"] == [f"{PYTHON} -m deploy.jvm.jars"]
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ import httpx2
 import psutil
 import yaml
 
+from deploy.host.machine import free_ports, is_free
 from deploy.local.layout import Layout
-from deploy.local.machine import free_ports, is_free
 from deploy.local.system import System
 from docs.generate import ROOT
 from tests.docs.page_blocks import Block

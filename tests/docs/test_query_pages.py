@@ -11,7 +11,7 @@ from coincide.queries import Query, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.language.grammar import KEYWORDS
 from coincide.queries.sql import query_from_sql, sql_of
 from coincide.sliding.questions import Lasting, Longest, Similar
-from coincide.wire.episode_record import RETRACTED
+from coincide.wire.results.episode_record import RETRACTED
 from docs.generate import ROOT
 from services.alerting.api.query_models import Threshold
 from services.alerting.live.event_stream import event_of, events_of

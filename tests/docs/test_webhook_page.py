@@ -6,7 +6,7 @@ import sys
 import httpx2
 import pytest
 
-from deploy.local.machine import ROOT, free_ports
+from deploy.host.machine import ROOT, free_ports
 from services.alerting.receivers.connections import DeliveryError, Poster
 from services.alerting.receivers.webhook import WebhookSender
 from services.alerting.records.receiver import WebhookWay

@@ -9,9 +9,9 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from spark_jobs.archiving.folders import Archive, counting_files
 from spark_jobs.archiving.frame_rows import ROW_SCHEMA
 from tests.integration.fusion_process import end

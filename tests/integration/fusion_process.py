@@ -9,10 +9,10 @@ import psutil
 
 from coincide import Histogram
 from coincide.fusion.records.kafka_records import InputRecord
-from deploy.local.class_archives import class_archives
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
+from deploy.jvm.class_archives import class_archives
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from spark_jobs.job.restarts import HALTED
 from tests.coincide.fusion.inputs import Row, frame, put
 from tests.integration.service_process import ServiceProcess, metric, run_module

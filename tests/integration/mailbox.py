@@ -8,7 +8,7 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 
 
 class Mailbox:

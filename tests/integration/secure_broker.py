@@ -8,8 +8,8 @@ from typing import Any
 
 from kafka.admin import UserScramCredentialUpsertion
 
+from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports
 from services.common.kafka.clients import create_admin
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import KafkaRefusedError

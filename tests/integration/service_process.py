@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import httpx2
 import psutil
 
-from deploy.local.machine import ROOT, free_ports
-from deploy.local.patience import suspend
+from deploy.host.machine import ROOT, free_ports
+from deploy.host.patience import suspend
 from tests.patience import until
 
 DEADLINE_S = 30.0

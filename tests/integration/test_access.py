@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 from prometheus_client import CollectorRegistry
 
+from deploy.host.machine import ROOT, free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports
 from services.common.access.component_access import ComponentAccess
 from services.common.program.skeleton import REFUSED
 from services.ingest.registry.seed import seed

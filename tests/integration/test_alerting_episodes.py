@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coincide.wire.episode_record import STATES
+from coincide.wire.results.episode_record import STATES
 from deploy.local.broker import Broker
 from services.alerting.records.records import Topics
 from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting

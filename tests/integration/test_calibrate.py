@@ -16,11 +16,11 @@ import yaml
 
 from coincide import Histogram
 from coincide.command.main import main as coincide
-from coincide.wire.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
+from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
+from deploy.host.machine import ROOT
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from deploy.local.broker import Broker
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
-from deploy.local.machine import ROOT
 from services.common.kafka.clients import create_consumer
 from services.common.topic_names import DEFAULT_NAMES
 from services.ingest.templates.proposals_topic import read_proposals

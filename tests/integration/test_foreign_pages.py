@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client import CollectorRegistry
 
+from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports
 from services.common.access.component_access import ComponentAccess
 from services.ingest.registry.seed import seed
 from spark_jobs.job.job_server import job_server

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.host.patience import suspend
 from deploy.local.broker import Broker
-from deploy.local.patience import suspend
 from spark_jobs.job.restarts import KAFKA_AWAY
 from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
 

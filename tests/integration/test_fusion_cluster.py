@@ -11,8 +11,8 @@ from random import Random
 import httpx2
 import pytest
 
+from deploy.host.machine import ROOT
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT
 from deploy.local.system import System
 from tests.integration.topics import read_all
 from tests.patience import until

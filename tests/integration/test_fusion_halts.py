@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.host.machine import ROOT
+from deploy.host.patience import suspend
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT
-from deploy.local.patience import suspend
 from services.common.kafka.clients import create_admin
 from services.common.kafka.connection import KafkaConnection
 from spark_jobs.recovery.checkpoint import ask_for_rebuild

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from spark_jobs.job.dataflow import shard_keys, spark_hash
 from spark_jobs.job.session import create_session, end_session, is_lost
 from spark_jobs.recovery.checkpoint import LockError, lock_checkpoint, lock_path

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from coincide import Detections, Histogram, Window, timing_join
+from deploy.host.machine import ROOT
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT
 from tests.coincide.fusion.inputs import Row, declaration, frame, put
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.fusion_process import QUERY, FusionProcess, fusion_job

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from coincide import Histogram
+from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 from tests.integration.service_process import IngestProcess, running_ingest

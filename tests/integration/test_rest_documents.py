@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from deploy.host.machine import ROOT
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT
 from services.ingest.registry.seed import seed
 from tests.integration.service_process import ServiceProcess, running_alerting, running_ingest
 from tests.integration.topics import running_broker

@@ -17,9 +17,9 @@ from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePattern
 from kafka.errors import TopicAuthorizationFailedError
 from pyspark.sql import SparkSession
 
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
-from deploy.local.machine import ROOT, free_ports
+from deploy.host.machine import ROOT, free_ports
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from services.common.kafka.clients import create_admin, create_consumer, create_producer, described_topics
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import KafkaRefusedError

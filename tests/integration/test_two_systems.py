@@ -12,8 +12,8 @@ import pytest
 from kafka import TopicPartition
 
 from coincide import Histogram
+from deploy.host.machine import ROOT
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT
 from services.common.kafka.clients import create_consumer
 from services.common.kafka.connection import KafkaConnection
 from services.ingest.registry.seed import present_sensors, seed

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from kafka import TopicPartition
 
+from deploy.host.machine import ROOT, free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports
 from services.common.kafka.clients import create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames

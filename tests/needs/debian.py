@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.local.machine import RUNTIME
+from deploy.host.machine import RUNTIME
 from deploy.setup.count import Count, last_words, run_and_tell
 from tests.needs import Need
 

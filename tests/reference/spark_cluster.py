@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from deploy.local.java import find_java
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
+from deploy.jvm.java import find_java
 from tests.patience import until
 
 SPARK_HOME = Path(pyspark.__file__).parent

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from deploy.local.java import find_java
+from deploy.jvm.java import find_java
 
 ROOT = Path(__file__).resolve().parents[2]
 

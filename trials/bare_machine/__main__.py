@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from deploy.local.machine import RUNTIME, LocalError, exit_with, is_free
+from deploy.host.machine import RUNTIME, LocalError, exit_with, is_free
 from trials.bare_machine import network
 from trials.bare_machine.machine import CHECKOUT, bare_folder, clone, debootstrap, inside, run
 

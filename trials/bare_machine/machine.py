@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.local.machine import ROOT, LocalError
+from deploy.host.machine import ROOT, LocalError
 
 #: What the README asks for, and what the checkout is cloned and read with; no Java, no compiler.
 PACKAGES = ("python3", "python3-venv", "make", "git", "curl", "ca-certificates")

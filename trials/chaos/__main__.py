@@ -9,7 +9,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from deploy.local.machine import LocalError, exit_with
+from deploy.host.machine import LocalError, exit_with
 from trials.chaos.faults.fault import Fault
 from trials.chaos.faults.registry import FAULTS
 from trials.chaos.report import balance_table, faults_table, growth_table

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from deploy.local.system import System
 from services.common.settings import load_streams
 from trials.chaos.ledger import Ledger, Name

@@ -5,7 +5,7 @@ from itertools import count
 
 import httpx2
 
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from deploy.local.system import System
 from services.common.instants import system_clock_us
 from trials.chaos.gateway import Item

@@ -13,8 +13,8 @@ import psutil
 import yaml
 from kafka.errors import KafkaError
 
+from deploy.host.machine import ROOT, LocalError
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError
 from deploy.local.system import System
 from services.common.settings import CONFIG_VARIABLE, read_yaml
 from trials.chaos.balance import QUIET_S, Balance, balance

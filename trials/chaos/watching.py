@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 from deploy.local.system import PROCESSES, System
 
 EVERY_S = 5.0

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from deploy.host.machine import LocalError, exit_with
 from deploy.local.demo import applied_query, post_all
 from deploy.local.harbour import BANG
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError, exit_with
 from deploy.local.monitor import find_programs
 from deploy.local.progress import lines
 from deploy.local.system import HARBOUR, System

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from trials.drills import first_row
 from trials.drills.faults import Fault, Line
 from trials.drills.first_row import GOOD, KNOWN, Shown

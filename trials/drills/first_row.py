@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "dashboards" / "coincide.json"
 GOOD = frozenset({"green", "text"})

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import httpx2
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 from deploy.local.system import System
 from services.common.instants import system_clock_us
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import httpx2
 
+from deploy.host.machine import LocalError, free_ports, wait_until
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError, free_ports, wait_until
 from deploy.local.monitor import commands, find_programs
 
 READY_WITHIN_S = 60.0

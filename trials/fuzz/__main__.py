@@ -7,7 +7,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from deploy.local.machine import ROOT, LocalError, exit_with
+from deploy.host.machine import ROOT, LocalError, exit_with
 from trials.chaos.__main__ import duration_s
 from trials.fuzz.search import Search, Searched, table
 from trials.fuzz.services import searched_services

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 
 def examples(name: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from trials.fuzz.target import file_name
 
 GRACE_S = 900  # to read our modules, and to end

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from trials.fuzz.search import Searched
 
 MODULE = "tests/integration/test_rest_documents.py"

@@ -5,7 +5,7 @@ import time
 import traceback
 from typing import NamedTuple
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from trials.fuzz.target import Target, file_name
 
 MOST_S = 1.0  # of CPU time, for `MOST_BYTES` at most

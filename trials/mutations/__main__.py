@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy.local.machine import ROOT, LocalError, exit_with
+from deploy.host.machine import ROOT, LocalError, exit_with
 from trials.mutations.mutation import mutations_in
 from trials.mutations.planting import Copy
 

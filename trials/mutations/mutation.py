@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 
 _CAUGHT_BY = "Caught by "
 

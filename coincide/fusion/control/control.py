@@ -18,9 +18,9 @@ from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, Kind, Query, ReadingsQuery, SpellQuery, query_from_json
 from coincide.queries.readings.reading_fields import limits_to_json
 from coincide.sliding.value_limits import ValueLimits
-from coincide.wire.dead_letter import DeadLetter, as_record
+from coincide.wire.declarations.query_record import QueryRecord, decode_query
 from coincide.wire.fields import UNREADABLE
-from coincide.wire.query_record import QueryRecord, decode_query
+from coincide.wire.results.dead_letter import DeadLetter, as_record
 from coincide.wire.status_record import QueryWork, Suspension
 
 REMEMBERED_REMOVALS = 10_000

@@ -20,8 +20,8 @@ from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.named_rows import NamedRows
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.row_codes import RowCodes
-from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.fields import FrameError
+from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.status_record import Totals
 
 SECOND_US = 1_000_000

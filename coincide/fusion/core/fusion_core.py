@@ -28,8 +28,9 @@ from coincide.fusion.saving.row_slots import RowSlots
 from coincide.fusion.saving.slot_store import SlotStore
 from coincide.fusion.saving.state_format import Header, reading
 from coincide.joins.lateness import BEFORE_ALL_US
-from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.declarations.stream_records import is_stream_key
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.status_record import (
     MOST_AREAS,
     DetectionLimits,
@@ -38,7 +39,6 @@ from coincide.wire.status_record import (
     StatusRecord,
     WatermarkRange,
 )
-from coincide.wire.stream_records import is_stream_key
 
 
 class FusionCore:

@@ -9,9 +9,9 @@ from coincide.fusion.rows.attributes import attributes_of
 from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.row_codes import RowCodes
-from coincide.wire.dead_letter import DeadLetter
 from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import NULL, shown
+from coincide.wire.results.dead_letter import DeadLetter
 
 
 def no_number_letters(no_numbers: NoNumbers, new: EventColumns, codes: RowCodes) -> Iterator[DeadLetter]:

@@ -29,7 +29,7 @@ from coincide.fusion.rows.row_codes import RowCodes
 from coincide.fusion.spells.shard_spells import ShardSpells
 from coincide.fusion.spells.spell_slots import SpellSlots
 from coincide.queries import Kind
-from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.results.episode_record import EpisodeRecord
 from coincide.wire.status_record import Coalescing
 
 

@@ -11,8 +11,8 @@ from coincide.fusion.control.known_streams import KnownStream
 from coincide.fusion.core.sweeping import Sweeper
 from coincide.fusion.health.health_table import HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.wire.dead_letter import DeadLetter, as_record
-from coincide.wire.stream_records import StreamRecord, StreamRecordError, stream_record
+from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, stream_record
+from coincide.wire.results.dead_letter import DeadLetter, as_record
 
 
 @dataclass

@@ -10,8 +10,8 @@ from coincide.queries import EpisodeRule
 from coincide.queries.fields.alert_rule import MOST_MEMBERS
 from coincide.queries.joins.episode_rule import EpisodeInterval
 from coincide.wire.content_ids import content_id
-from coincide.wire.episode_record import EpisodeMember
-from coincide.wire.match_record import MatchMember, MatchRecord
+from coincide.wire.results.episode_record import EpisodeMember
+from coincide.wire.results.match_record import MatchMember, MatchRecord
 
 
 class EpisodeRecordMember(NamedTuple):

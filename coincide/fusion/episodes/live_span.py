@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from coincide.fusion.episodes.episode_records import GroupKey
-from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.results.episode_record import EpisodeRecord
 
 Entry = tuple[str, bytes, int, str, EpisodeRecord]
 """A record, and what it is told by: area, group, start and id."""

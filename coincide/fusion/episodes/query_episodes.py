@@ -18,9 +18,9 @@ from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.queries.joins.episode_rule import LABEL
-from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.fields import Scalar
-from coincide.wire.match_record import MatchMember, MatchRecord
+from coincide.wire.results.episode_record import EpisodeRecord
+from coincide.wire.results.match_record import MatchMember, MatchRecord
 
 
 def labels_of(by: Sequence[str], members: Sequence[MatchMember]) -> bytes:

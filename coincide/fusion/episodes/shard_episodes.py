@@ -12,8 +12,8 @@ from coincide.fusion.episodes.query_episodes import QueryEpisodes
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.query_retention import horizon_us
 from coincide.queries import Query
-from coincide.wire.episode_record import EpisodeRecord
-from coincide.wire.match_record import MatchRecord
+from coincide.wire.results.episode_record import EpisodeRecord
+from coincide.wire.results.match_record import MatchRecord
 
 
 @dataclass

@@ -25,8 +25,8 @@ from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, EventTable
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.row_codes import RowCodes
-from coincide.wire.match_record import MatchRecord
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.results.match_record import MatchRecord
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.saving.slot_store import SlotStore
-from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.output_record import OutputRecord
+from coincide.wire.results.episode_record import EpisodeRecord
 from coincide.wire.status_record import Coalescing
 
 

@@ -16,7 +16,7 @@ from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.spells.shard_spells import ShardSpells
 from coincide.fusion.spells.spell_slots import SpellSlot, SpellSlots
-from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.results.episode_record import EpisodeRecord
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
 from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
-from coincide.wire.match_record import HAS_EQUAL, IS_FILTERED, NOT_WATCHED_YET, TOO_MUCH_WORK, UnknownReason
+from coincide.wire.results.match_record import HAS_EQUAL, IS_FILTERED, NOT_WATCHED_YET, TOO_MUCH_WORK, UnknownReason
 
 LEVELS = 100  # probabilities are rounded down to a whole percent, so that few volumes are ever worked out
 AS_PROBABLE = 1e-12  # probabilities closer than this are equal

@@ -14,7 +14,7 @@ from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
-from coincide.wire.match_record import MatchMember
+from coincide.wire.results.match_record import MatchMember
 
 Members = tuple[MatchMember, ...]
 

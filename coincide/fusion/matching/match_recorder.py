@@ -23,7 +23,7 @@ from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
-from coincide.wire.match_record import MatchRecord, match_id
+from coincide.wire.results.match_record import MatchRecord, match_id
 
 
 @dataclass(frozen=True, eq=False)

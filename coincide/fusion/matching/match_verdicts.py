@@ -18,7 +18,7 @@ from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.probability import OccurrenceColumns
 from coincide.queries import Query
-from coincide.wire.match_record import EdgeRecord, JointRecord, OccurrenceRecord, Unknown
+from coincide.wire.results.match_record import EdgeRecord, JointRecord, OccurrenceRecord, Unknown
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from coincide.joins.search.work import blocks
 from coincide.probability import OccurrenceColumns, match_probabilities, occurrence_columns
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
-from coincide.wire.match_record import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
+from coincide.wire.results.match_record import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
 
 PAIRS_AT_ONCE = 4_096
 

@@ -20,7 +20,7 @@ from coincide.joins.search.search import judged_at_once
 from coincide.joins.search.work import blocks
 from coincide.probability import JointProbability, occurrence_columns
 from coincide.queries import Query
-from coincide.wire.match_record import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
+from coincide.wire.results.match_record import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
 
 NOTHING = JointRecord(0.0, 0.0, 0.0, certain=True)
 

@@ -14,7 +14,7 @@ from coincide.fusion.rows.on_time import OnTime
 from coincide.joins.search.work import SearchWork
 from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
-from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.results.episode_record import EpisodeRecord
 
 
 def cheapest_by(costs: SlidingCosts) -> Choose:

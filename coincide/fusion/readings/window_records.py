@@ -13,8 +13,8 @@ from coincide.joins.search.work import checked
 from coincide.sliding.counts import RunReadings, SlidingExtent
 from coincide.sliding.questions import Answers
 from coincide.wire.content_ids import content_id
-from coincide.wire.episode_record import EpisodeRecord, QueriedWindow
 from coincide.wire.fields import Scalar
+from coincide.wire.results.episode_record import EpisodeRecord, QueriedWindow
 
 
 def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us: int, start_us: int) -> str:

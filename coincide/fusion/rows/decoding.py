@@ -11,9 +11,9 @@ from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.attributes import NO_ATTRIBUTES, are_usable
 from coincide.fusion.rows.elements import Element, refused_row
 from coincide.fusion.rows.stamps import NO_STAMP, StampTable, StampTables
-from coincide.wire.dead_letter import DeadLetter, as_record
 from coincide.wire.detection_record import FRAME_VERSION, Columns, FrameHead, FrameRecord, HeartbeatRecord
 from coincide.wire.fields import UNREADABLE, FrameError, shown
+from coincide.wire.results.dead_letter import DeadLetter, as_record
 
 
 class _Version(Struct):

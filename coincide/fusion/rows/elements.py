@@ -7,9 +7,9 @@ from msgspec import Meta, Raw, json
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.rows.attributes import NO_ATTRIBUTES
-from coincide.wire.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
 from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import LONGEST_NAME, NULL, UNREADABLE, Microseconds, Name, shown
+from coincide.wire.results.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
 
 A_TIME = f"a whole number from {EARLIEST_TIME_US} to {LATEST_TIME_US}"
 A_NAME = f"a string of 1 to {LONGEST_NAME} characters"

@@ -18,7 +18,7 @@ from coincide.fusion.spells.query_spells import QuerySpells
 from coincide.fusion.spells.spell_slots import SpellSlot, SpellSlots
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.search.work import checked
-from coincide.wire.episode_record import EpisodeRecord
+from coincide.wire.results.episode_record import EpisodeRecord
 
 ENTRIES_AT_ONCE = 1_024
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import FastAPI
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from coincide.wire.dead_letter import DeadLetter
-from coincide.wire.episode_record import EpisodeRecord
 from coincide.wire.fields import Int64
 from coincide.wire.json_schema import schemas_of
-from coincide.wire.match_record import MatchRecord
+from coincide.wire.results.dead_letter import DeadLetter
+from coincide.wire.results.episode_record import EpisodeRecord
+from coincide.wire.results.match_record import MatchRecord
 from services.alerting.records.alert import Alert, Change
 from services.common.http.pages import NEXT_CURSOR
 from services.common.http.query_contract import query_components

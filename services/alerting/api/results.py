@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy import Engine
 
-from coincide.wire.dead_letter import DeadLetter, Source
 from coincide.wire.fields import LONGEST_NAME
+from coincide.wire.results.dead_letter import DeadLetter, Source
 from services.alerting.api.listings import (
     FLAGS,
     Accept,

@@ -10,8 +10,8 @@ from kafka import TopicPartition
 from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
-from coincide.wire.query_record import QueryRecord, put_record
-from coincide.wire.stream_records import is_stream_key
+from coincide.wire.declarations.query_record import QueryRecord, put_record
+from coincide.wire.declarations.stream_records import is_stream_key
 from services.alerting.kafka.kafka_session import KafkaSession, store_positions
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics

@@ -8,10 +8,10 @@ from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 
+from coincide.wire.declarations.query_record import QueryRecord
+from coincide.wire.declarations.stream_records import is_stream_key
 from coincide.wire.fields import or_none
-from coincide.wire.query_record import QueryRecord
 from coincide.wire.rebuild_record import KEY_PREFIX, decode_rebuild
-from coincide.wire.stream_records import is_stream_key
 from services.alerting.alerts.controls import check_control
 from services.alerting.metrics import Metrics
 from services.alerting.records.records import (

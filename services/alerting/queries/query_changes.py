@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from coincide.wire.query_record import QueryRecord, put_record
+from coincide.wire.declarations.query_record import QueryRecord, put_record
 from services.alerting.kafka.projection import Progress
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import Edit, Target, changes_nothing

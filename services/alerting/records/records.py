@@ -8,11 +8,11 @@ from dataclasses import astuple, dataclass
 
 import msgspec
 
-from coincide.wire.dead_letter import DeadLetter
-from coincide.wire.episode_record import EpisodeRecord
-from coincide.wire.match_record import MatchRecord
-from coincide.wire.query_record import QueryRecord, decode_query
+from coincide.wire.declarations.query_record import QueryRecord, decode_query
 from coincide.wire.rebuild_record import KEY_PREFIX
+from coincide.wire.results.dead_letter import DeadLetter
+from coincide.wire.results.episode_record import EpisodeRecord
+from coincide.wire.results.match_record import MatchRecord
 from coincide.wire.status_record import StatusRecord
 from services.common.nesting import MOST_LEVELS, is_too_deep
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.queries.explaining import KnownSensor
-from coincide.wire.sensor_record import SensorRecord
+from coincide.wire.declarations.sensor_record import SensorRecord
 
 SENSORS = "sensors"
 CACHED_TEMPLATES = 4_096

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from coincide.wire.dead_letter import DeadLetter
+from coincide.wire.results.dead_letter import DeadLetter
 from services.alerting.store.dialect import Rows, insert_ignoring_duplicates, newest_first, where_equal, where_overlaps
 from services.alerting.store.tables import dead_letters
 

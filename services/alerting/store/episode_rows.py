@@ -12,8 +12,8 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, insert, select
 
-from coincide.wire.episode_record import RETRACTED, STATES, EpisodeRecord
 from coincide.wire.fields import or_none
+from coincide.wire.results.episode_record import RETRACTED, STATES, EpisodeRecord
 from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
 from services.alerting.store.tables import episode_revisions, episodes, matches
 

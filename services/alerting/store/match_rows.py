@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Column, Connection, FromClause, Row, Select, select
 
-from coincide.wire.match_record import MatchRecord
+from coincide.wire.results.match_record import MatchRecord
 from services.alerting.store.dialect import (
     Rows,
     insert_ignoring_duplicates,

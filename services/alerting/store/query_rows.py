@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, delete, func, select
 
 from coincide.queries.explaining import SeenRates
-from coincide.wire.query_record import QueryRecord
+from coincide.wire.declarations.query_record import QueryRecord
 from coincide.wire.rebuild_record import KEY_PREFIX, RebuildRecord, decode_rebuild
 from coincide.wire.status_record import DetectionLimits, StatusRecord
 from services.alerting.records.records import (

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
-from coincide.wire.names import FORMS_IN_WORDS
+from coincide.wire.declarations.names import FORMS_IN_WORDS
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as

@@ -11,9 +11,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from coincide.learning.drift import is_drift
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.fields import LONGEST_NAME
 from coincide.wire.sensor_health import SensorHealth
-from coincide.wire.sensor_record import Particulars
 from services.common.health_board import HealthBoard
 from services.common.http.pages import (
     Page,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from coincide.wire.content_ids import content_id
-from coincide.wire.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
+from coincide.wire.results.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.verdicts import Refused, clean_text, render

@@ -16,8 +16,8 @@ from msgspec import Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
+from coincide.wire.declarations.sensor_record import TemplateRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
-from coincide.wire.sensor_record import TemplateRecord
 from services.common.resources.resource import action
 from services.ingest.registry.sensors import Sensor, histogram_in
 

@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
+from coincide.wire.declarations.names import FORMS_IN_WORDS, RegisteredName, SensorId
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.fields import LONGEST_NAME
-from coincide.wire.names import FORMS_IN_WORDS, RegisteredName, SensorId
-from coincide.wire.sensor_record import Particulars
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.http.problem import Problem, try_again

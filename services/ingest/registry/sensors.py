@@ -12,8 +12,8 @@ from msgspec import Raw, Struct, structs
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
+from coincide.wire.declarations.sensor_record import Particulars, SensorRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
-from coincide.wire.sensor_record import Particulars, SensorRecord
 from services.common.resources.resource import action
 from services.ingest.verdicts import Reason, Refused
 

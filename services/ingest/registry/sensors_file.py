@@ -14,8 +14,14 @@ from msgspec import Meta, Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
-from coincide.wire.names import FORMS_IN_WORDS, TEMPLATE_NAME_IN_WORDS, RegisteredName, SensorId, TemplateName
-from coincide.wire.sensor_record import Particulars
+from coincide.wire.declarations.names import (
+    FORMS_IN_WORDS,
+    TEMPLATE_NAME_IN_WORDS,
+    RegisteredName,
+    SensorId,
+    TemplateName,
+)
+from coincide.wire.declarations.sensor_record import Particulars
 from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
 from services.ingest.registry.named_templates import NamedTemplate

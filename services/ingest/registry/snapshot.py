@@ -15,8 +15,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from coincide import Histogram
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
-from coincide.wire.sensor_record import Particulars
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthBoard
 from services.common.settings import Streams

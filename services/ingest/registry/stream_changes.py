@@ -7,8 +7,8 @@ from msgspec.structs import asdict
 
 from coincide import Stream
 from coincide.errors import StreamError
+from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.last_change import LastChange
-from coincide.wire.stream_records import StreamRecord
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.common.resources.resource import Resource, action, at_hand

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query
 from kafka.errors import KafkaError
 from pydantic import BaseModel, Field
 
+from coincide.wire.declarations.template_proposal import PROPOSALS, State, TemplateProposal
 from coincide.wire.fields import LONGEST_NAME
-from coincide.wire.template_proposal import PROPOSALS, State, TemplateProposal
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.pages import (

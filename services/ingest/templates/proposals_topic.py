@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from kafka.consumer.fetcher import ConsumerRecord
 
-from coincide.wire.template_proposal import PROPOSALS, ProposalError, TemplateProposal, proposal_in
+from coincide.wire.declarations.template_proposal import PROPOSALS, ProposalError, TemplateProposal, proposal_in
 from services.common.compacted_topic import Connect, read_whole
 from services.common.topic_names import TopicNames
 

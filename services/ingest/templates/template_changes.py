@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
-from coincide.wire.names import TEMPLATE_NAME_IN_WORDS, TemplateName
+from coincide.wire.declarations.names import TEMPLATE_NAME_IN_WORDS, TemplateName
 from services.common.access.caller import NOBODY, Caller
 from services.common.fault_sentences import fault_in
 from services.common.http.preconditions import Precondition

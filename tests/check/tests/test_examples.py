@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 SAYS = """
 import tests.examples

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 CONFTEST = "import tracemalloc\nfrom tests.check.unclosed import register as pytest_configure\ntracemalloc.start(3)\n"
 #: What takes long to load, and the files that it would leave.

@@ -17,7 +17,7 @@ from coincide import Window, __version__
 from coincide.command.answer_files import TextAnswer
 from coincide.command.arguments.join_arguments import JoinRequest
 from coincide.command.main import main, request_of
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, answer_of, text, write
 
 TIME = "1987-02-23T07:35:35Z"

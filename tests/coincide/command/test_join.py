@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from coincide import Detections, Histogram, Window, match_probability, timing_join
 from coincide.command.main import main
 from coincide.constraints import SensorRule
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, FORMATS, join, text, write
 from tests.examples import examples
 from tests.reference.timing_join import Row

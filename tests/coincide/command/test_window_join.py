@@ -10,7 +10,7 @@ import pytest
 
 from coincide.command.arguments.options import STDIN
 from coincide.command.main import main, request_of
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, read, text, write
 
 SN1987A = ROOT / "config" / "examples" / "sn1987a"

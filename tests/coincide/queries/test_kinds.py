@@ -11,7 +11,7 @@ from coincide.command.query_files import ANSWERED_BY
 from coincide.fusion.control.control import IN_FORCE
 from coincide.queries import KINDS, Kind
 from coincide.queries.sql import TEXTS
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.alerting.queries.judges import JUDGES
 from services.console.pages.queries.query_words import WORDS
 

@@ -14,7 +14,7 @@ def imported(name: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("name", ["coincide.fusion.core.fusion_core", "coincide.wire.match_record"])
+@pytest.mark.parametrize("name", ["coincide.fusion.core.fusion_core", "coincide.wire.results.match_record"])
 def test_without_msgspec_it_is_said_what_to_install(name: str) -> None:
     last = imported(name).stderr.splitlines()[-1]
     assert last == "ImportError: pip install 'coincide[fusion]': records, and the engine of fusion, need msgspec"

@@ -16,9 +16,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from deploy.host.machine import ROOT, LocalError
 from deploy.local.backup import back_up, open_backup, put_back
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError
 from deploy.local.system import System
 from tests.integration.topics import detections_of
 from tests.integration.webhook_sink import SECRET, Sink, running_sink

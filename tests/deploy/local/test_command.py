@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deploy.host.machine import LocalError, free_ports
 from deploy.local import command
 from deploy.local.command import run_command
-from deploy.local.machine import LocalError, free_ports
 from services.common import topics
 
 

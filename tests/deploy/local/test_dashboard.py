@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from deploy.local.system import System
 from tests.prometheus import find_prometheus
 from tests.services.alerting.receivers.alertmanager_process import find_alertmanager

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from deploy.host.machine import ROOT
 from deploy.local import system as local_system
 from deploy.local.environment import keep, kept
-from deploy.local.layout import Layout
-from deploy.local.machine import HERE, ROOT
+from deploy.local.layout import HERE, Layout
 from deploy.local.system import System
 
 

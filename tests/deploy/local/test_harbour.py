@@ -13,11 +13,11 @@ import httpx2
 import psutil
 import pytest
 
+from deploy.host.machine import ROOT
 from deploy.local import demo
 from deploy.local.demo import bang_sentence, new_bangs
 from deploy.local.harbour import APART_S, AREA, STREAM, TOO_OLD_S, microphones, play, reports
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT
 from deploy.local.system import HARBOUR, System
 from services.common.settings import load_streams
 

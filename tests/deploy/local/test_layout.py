@@ -12,8 +12,8 @@ import psutil
 import pytest
 from supervisor.options import ServerOptions
 
-from deploy.local.layout import Layout
-from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free
+from deploy.host.machine import ROOT, RUNTIME, LocalError, free_ports, is_free
+from deploy.local.layout import HERE, Layout
 from deploy.local.supervision import owner_of
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES
 from services.alerting.settings import AlertingSettings
@@ -174,7 +174,7 @@ def test_free_ports_differ_and_can_be_had_together() -> None:
 
 OWNER = """
 import subprocess, sys
-from deploy.local import machine
+from deploy.host import machine
 machine._CANDIDATES = range({low}, {high})
 print(*machine.free_ports(10), flush=True)
 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
@@ -185,7 +185,7 @@ child.wait()
 
 def test_a_port_has_one_owner_until_its_owner_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     low = 33_000 + os.getpid() % 1_000 * 30  # above those that others are given
-    monkeypatch.setattr("deploy.local.machine._CANDIDATES", range(low, low + 30))
+    monkeypatch.setattr("deploy.host.machine._CANDIDATES", range(low, low + 30))
     command = [sys.executable, "-c", OWNER.format(low=low, high=low + 30)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner, ExitStack() as ended:
         ended.callback(owner.kill)

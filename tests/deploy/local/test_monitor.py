@@ -14,8 +14,8 @@ import httpx2
 import pytest
 import yaml
 
+from deploy.host.machine import ROOT, LocalError, free_ports
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, LocalError, free_ports
 from deploy.local.monitor import PROGRAMS, commands, find_programs, prometheus_configuration
 from tests.integration.mailbox import running_mailbox
 from tests.patience import until

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from deploy.host.machine import LocalError
 from deploy.local.harbour import BANG
 from deploy.local.layout import COMPONENTS, Layout
-from deploy.local.machine import LocalError
 from deploy.local.system import HARBOUR, System
 from tests.browser import find_browser
 from tests.patience import until

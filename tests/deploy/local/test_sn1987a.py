@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from coincide.queries import Query
+from deploy.host.machine import ROOT
 from deploy.local import sn1987a
 from deploy.local.harbour import BANG
-from deploy.local.machine import ROOT
 from deploy.local.sn1987a import ALL_THREE, ANY_TWO, DETECTORS, TWO_OF_THREE, expected_matches
 from services.alerting.queries.edits import load_queries
 from services.common.settings import load_streams

@@ -11,9 +11,9 @@ import httpx2
 import psutil
 import pytest
 
+from deploy.host.machine import LocalError
 from deploy.local import __main__ as command
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError
 from deploy.local.progress import lines
 from deploy.local.supervision import MOST_ENDS, Start, Supervision
 from deploy.local.system import HaltedError, PartlyUpError, System

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local import __main__ as command
-from deploy.local.layout import Layout
-from deploy.local.machine import HERE
+from deploy.local.layout import HERE, Layout
 from deploy.local.supervision import Supervision
 
 OUTAGE_S = 600  # of a disk that is full, say

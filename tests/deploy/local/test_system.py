@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deploy.host.machine import LocalError
+from deploy.host.patience import suspend
+from deploy.jvm.java import find_java
 from deploy.local.__main__ import rebuilt_shares
 from deploy.local.broker import answers
-from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError
-from deploy.local.patience import suspend
 from deploy.local.system import HaltedError, System
 from services.common.checkpoint_folder import IDENTITY_FILE
 from tests.patience import until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import ROOT, LocalError
+from deploy.host.machine import ROOT, LocalError
 from deploy.setup import packages
 
 Put = Callable[[str, str], None]

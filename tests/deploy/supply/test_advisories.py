@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from deploy.supply import advisories as command
 from deploy.supply.parts import parts
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 #: The files in which Dependabot finds what each of its ecosystems has.
 FILES = {

@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from deploy.local.jars import CHECKSUMS, read_checksums
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
+from deploy.jvm.jars import CHECKSUMS, read_checksums
 from deploy.supply.parts import IMAGE_ENVIRONMENT, JAR_ORIGINS, LOCKS, Part, licence_of, parts
 
 #: Licences are read from what is installed, and another Python has other versions of some packages.
@@ -53,7 +53,7 @@ def test_no_origin_is_of_a_jar_that_is_gone(listed: list[Part]) -> None:
 
 
 def test_a_jar_has_the_group_that_it_is_fetched_by(listed: list[Part]) -> None:
-    ivy = (ROOT / "deploy/local/ivy.xml").read_text(encoding="utf-8")
+    ivy = (ROOT / "deploy/jvm/ivy.xml").read_text(encoding="utf-8")
     fetched = re.findall(r'org="([^"]+)" name="([^"]+)" rev="([^"]+)"', ivy)
     assert len(fetched) == 7
     assert {f"pkg:maven/{org}/{name}@{rev}" for org, name, rev in fetched} <= {part.purl for part in listed}

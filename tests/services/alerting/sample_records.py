@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select, text
 
 from coincide import Histogram
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.last_change import LastChange
-from coincide.wire.sensor_record import Particulars
 from coincide.wire.status_record import Totals
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions

@@ -3,7 +3,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from services.alerting.__main__ import main
 from services.alerting.kafka.projection import DATABASE_LOST
 from services.alerting.server import LOST

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 
+from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
 from services.backup.topics import Place, SavedRecord, restore_topics, save_topics

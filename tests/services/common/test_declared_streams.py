@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coincide import Stream
-from coincide.wire.stream_records import StreamRecord, StreamRecordError, stream_record
+from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, stream_record
 from services.common.declared_streams import DeclaredStreams
 
 FILE = {name: Stream(name, max_delay_s=60.0, longest_template_s=5.0) for name in ("door", "sound")}

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from services.common.program.skeleton import REFUSED
 from services.console.__main__ import main
 from tests.integration.service_process import ServiceProcess, run_module

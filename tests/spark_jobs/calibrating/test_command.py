@@ -9,7 +9,7 @@ import pytest
 
 from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
-from coincide.wire.template_proposal import TemplateProposal
+from coincide.wire.declarations.template_proposal import TemplateProposal
 from services.common.program.skeleton import REFUSED
 from services.common.settings import SettingsError
 from spark_jobs import calibrate as command

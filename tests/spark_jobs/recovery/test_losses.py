@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
 from coincide.wire.output_record import OutputRecord
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from spark_jobs.recovery.losses import Losses
 
 SCHEMA = json.loads((ROOT / "docs/contracts/dead-letters.schema.json").read_text(encoding="utf-8"))

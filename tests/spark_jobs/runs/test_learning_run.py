@@ -11,7 +11,7 @@ from kafka.errors import KafkaTimeoutError
 
 from coincide import Histogram, Window
 from coincide.learning import Learning, SensorStream, calibrate, errors_against
-from coincide.wire.template_proposal import TemplateProposal
+from coincide.wire.declarations.template_proposal import TemplateProposal
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.replaying.request import LearningRequest, RunError, request_in

@@ -8,7 +8,7 @@ import httpx2
 import psutil
 import pytest
 
-from coincide.wire.template_proposal import TemplateProposal
+from coincide.wire.declarations.template_proposal import TemplateProposal
 from spark_jobs.calibrating.tasks import ByReference
 from spark_jobs.settings import HistorySettings
 from tests.patience import until

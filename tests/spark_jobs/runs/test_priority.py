@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from spark_jobs.history import AUTOGROUP, LEAST, yield_to_live_work
 from spark_jobs.replaying.staff import Processes
 

@@ -16,7 +16,7 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from services.common.kafka.connection import KafkaConnection
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive, write_rows

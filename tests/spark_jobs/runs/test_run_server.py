@@ -13,7 +13,7 @@ import psutil
 import pytest
 from prometheus_client import CollectorRegistry
 
-from coincide.wire.template_proposal import TemplateProposal
+from coincide.wire.declarations.template_proposal import TemplateProposal
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
-from deploy.local.jars import ensure_jars
-from deploy.local.java import find_java
+from deploy.jvm.jars import ensure_jars
+from deploy.jvm.java import find_java
 from spark_jobs.archiving.file_names import batch_file
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.replaying.archive_rows import HashRows, Wanted

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 from trials.bare_machine import machine, network
 from trials.bare_machine.machine import MOUNTS, PACKAGES, bare_folder, clone, debootstrap, inside
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 from trials.chaos.__main__ import chosen, duration_s
 from trials.chaos.balance import Balance
 from trials.chaos.faults.registry import FAULTS

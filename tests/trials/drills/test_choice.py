@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 from trials.drills import __main__ as drills
 from trials.drills.faults import FAULTS
 

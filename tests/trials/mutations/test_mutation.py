@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.machine import ROOT, LocalError
+from deploy.host.machine import ROOT, LocalError
 from trials.mutations.mutation import Mutation, mutations_in
 
 DIFF = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n"

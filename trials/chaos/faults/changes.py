@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from deploy.local.machine import LocalError, wait_until
+from deploy.host.machine import LocalError, wait_until
 from trials.chaos.faults.fault import Fault, Place, fault
 from trials.chaos.faults.rebuilding import rebuild
 from trials.chaos.load import HALF_TEMPLATE_S, QUERY, STREAM

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from deploy.local.machine import LocalError, wait_until
+from deploy.host.machine import LocalError, wait_until
 from trials.chaos.faults.fault import Fault, NotTriedError, Place, fault
 from trials.chaos.faults.rebuilding import rebuild
 

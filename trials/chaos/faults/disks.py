@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from deploy.local.machine import LocalError, wait_until
+from deploy.host.machine import LocalError, wait_until
 
 SIZE = "16g"
 _FULL_WITHIN_S = 10.0

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from random import Random
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.common.kafka.clients import close_producer, create_producer
 from services.common.topics import load_topics
 from trials.chaos.faults.fault import Fault, Place, fault

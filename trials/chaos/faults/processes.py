@@ -7,7 +7,7 @@ from functools import partial
 
 import psutil
 
-from deploy.local.machine import wait_until
+from deploy.host.machine import wait_until
 from trials.chaos.faults.fault import Fault, NotTriedError, Place, fault
 
 _GONE_WITHIN_S = 30.0

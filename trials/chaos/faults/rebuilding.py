@@ -1,6 +1,6 @@
 """A rebuild that is over: what a person asks for who puts fusion in order again, and waits for."""
 
-from deploy.local.machine import LocalError, wait_until
+from deploy.host.machine import LocalError, wait_until
 from trials.chaos.faults.fault import Place
 
 _WITHIN_S = 1800.0

@@ -7,10 +7,10 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
+from coincide.wire.declarations.sensor_record import Particulars, Place
+from coincide.wire.declarations.template_proposal import TemplateForm, TemplateProposal
 from coincide.wire.last_change import LastChange
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
-from coincide.wire.sensor_record import Particulars, Place
-from coincide.wire.template_proposal import TemplateForm, TemplateProposal
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.common.access.access_keys import KeyRing, new_key

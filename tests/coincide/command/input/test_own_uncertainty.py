@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from coincide import Histogram, Window, match_probability
 from coincide.command.arguments.named_templates import load_templates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 from tests.coincide.command.files import EPOCH_US, join, text, write

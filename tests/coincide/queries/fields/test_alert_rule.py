@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from coincide.errors import QueryError
 from coincide.queries import AlertRule, query_from_json
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 VALIDATOR = Draft202012Validator(json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8")))
 EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from coincide.errors import QueryError
 from coincide.queries import Query
 from coincide.queries.joins.role_filter import RoleFilter, fits_any
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -13,7 +13,7 @@ from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, query_from_json
 from coincide.sliding.questions import Lasting, Longest, Similar
 from coincide.sliding.value_limits import ValueLimits
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -10,10 +10,10 @@ import pytest
 
 from coincide import Histogram
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.wire.sensor_record import Particulars
+from coincide.wire.declarations.sensor_record import Particulars
+from deploy.host.machine import ROOT
 from deploy.local import sn1987a
 from deploy.local.harbour import APART_S, AREA, STREAM, reports
-from deploy.local.machine import ROOT
 from services.alerting.queries.edits import load_queries
 from services.common.settings import load_streams
 from services.ingest.registry.sensors import NO_PARTICULARS

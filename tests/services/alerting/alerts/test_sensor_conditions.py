@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Engine
 
 from coincide import Histogram
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
-from coincide.wire.sensor_record import Particulars
 from services.alerting.alerts.sensor_conditions import SLICE, in_words
 from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
 from tests.services.alerting.sample_records import RECEIVED_AT_MS, Database, Record, record, sensor_record, silence

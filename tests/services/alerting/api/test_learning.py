@@ -2,7 +2,7 @@
 
 import httpx2
 
-from coincide.wire.template_proposal import TemplateProposal
+from coincide.wire.declarations.template_proposal import TemplateProposal
 from tests.services.alerting.api.test_history import front
 from tests.services.alerting.sample_records import Database
 from tests.services.kept_records import KeptRecords

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from deploy.local.machine import free_ports
+from deploy.host.machine import free_ports
 from tests.needs import found
 from tests.patience import until
 

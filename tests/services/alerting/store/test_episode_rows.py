@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from coincide.wire.episode_record import STATES
+from coincide.wire.results.episode_record import STATES
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_after, read_newest_first
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.tables import episodes

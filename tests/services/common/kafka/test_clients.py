@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
-from deploy.local.machine import free_ports, wait_until
+from deploy.host.machine import free_ports, wait_until
 from services.common.kafka import clients, greeting
 from services.common.kafka.clients import close_producer, create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 
 #: Raise the signal at the n-th line that a wait runs, for each of them.
 AT_EVERY_LINE = """

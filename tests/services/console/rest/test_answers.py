@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from coincide.wire.dead_letter import DeadLetter
-from coincide.wire.episode_record import EpisodeMember, EpisodeRecord, QueriedWindow
-from coincide.wire.match_record import EdgeRecord, JointRecord, MatchMember, MatchRecord, OccurrenceRecord
+from coincide.wire.results.dead_letter import DeadLetter
+from coincide.wire.results.episode_record import EpisodeMember, EpisodeRecord, QueriedWindow
+from coincide.wire.results.match_record import EdgeRecord, JointRecord, MatchMember, MatchRecord, OccurrenceRecord
 from services.alerting.api.result_models import Match, Transition
 from services.alerting.records.alert import Acknowledgement, Alert
 from services.console.rest import answers

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
+from coincide.wire.declarations.sensor_record import Particulars, Place
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
-from coincide.wire.sensor_record import Particulars, Place
 from services.common.access.audit import AuditTrail
 from services.ingest.app import create_app
 from services.ingest.http import sensors_api

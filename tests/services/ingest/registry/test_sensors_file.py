@@ -6,8 +6,8 @@ import pytest
 from kafka import TopicPartition
 
 from coincide import Histogram
+from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.last_change import LastChange
-from coincide.wire.stream_records import StreamRecord
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry import seed as seeding

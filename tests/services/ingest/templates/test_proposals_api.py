@@ -10,7 +10,7 @@ from kafka.errors import KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
-from coincide.wire.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
+from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.common.access.audit import AuditTrail
 from services.console.rest.answers import PageAnswer
 from services.console.rest.sensor_answers import ProposalAnswer

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from services.console.pages.health.faults import STATIONS, Fault, faults_of
 from services.console.pages.health.stations import BESIDE, LINE, quantile, quiet_s
 from services.console.rest.answers import AlertAnswer

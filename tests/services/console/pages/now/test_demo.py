@@ -5,7 +5,7 @@ import json
 import yaml
 
 from coincide.queries import query_from_json
-from deploy.local.machine import ROOT
+from deploy.host.machine import ROOT
 from deploy.local.sn1987a import posts
 from services.console.pages.now import demo
 

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from deploy.local.patience import IDLE_BYTES, Patience, Reading, readings, spent
+from deploy.host.patience import IDLE_BYTES, Patience, Reading, readings, spent
 from tests.patience import until
 
 FATHER, SON, GRANDSON = "father", "son", "grandson"

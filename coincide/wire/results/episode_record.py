@@ -17,7 +17,7 @@ from coincide.wire.fields import (
     Version,
 )
 from coincide.wire.output_record import OutputRecord, keyed
-from coincide.wire.result_fields import (
+from coincide.wire.results.result_fields import (
     Attributes,
     DetectedAt,
     DetectionId,

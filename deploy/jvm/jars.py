@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 import pyspark
 
-from deploy.local.java import Java, find_java
-from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, exit_with
+from deploy.host.machine import ROOT, RUNTIME, LocalError, exit_with
+from deploy.jvm.java import Java, find_java
 from deploy.setup.count import Count, run_and_tell
 
-IVY_FILE = HERE / "ivy.xml"
+_HERE = Path(__file__).resolve().parent
+IVY_FILE = _HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.
-CHECKSUMS = HERE / "jars.sha256"
+CHECKSUMS = _HERE / "jars.sha256"
 
 #: What Ivy says when it knows a jar, and when it has fetched it; it fetches none that it keeps from before.
 _FOUND, _CAME = re.compile(r"^\s*found \S+#"), re.compile(r"\[SUCCESSFUL ]")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.host.machine import free_ports
+from deploy.jvm.class_archives import class_archives, use_option
 from deploy.local.broker import Broker
-from deploy.local.class_archives import class_archives, use_option
-from deploy.local.machine import free_ports
 from deploy.local.warming import ensure_class_archives
 
 

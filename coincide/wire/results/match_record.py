@@ -10,7 +10,7 @@ from coincide.queries.joins.join_checks import MOST_ROLES
 from coincide.wire.content_ids import content_id
 from coincide.wire.fields import FormatVersion, Int64, Name, NotNegative, Probability, Version
 from coincide.wire.output_record import OutputRecord, keyed
-from coincide.wire.result_fields import (
+from coincide.wire.results.result_fields import (
     Attributes,
     DetectedAt,
     DetectionId,

@@ -16,8 +16,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 #: Ignored by git: everything that running the system leaves behind.
 RUNTIME = ROOT / ".local"
-#: Files that this package reads.
-HERE = Path(__file__).resolve().parent
 
 #: Below the range from which systems take the local end of outgoing connections, so a free one stays free.
 _CANDIDATES = range(20_000, 32_000)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
 
 #: The family does nothing below this share of a core: an idle JVM, or an idle server, takes less.
 IDLE_SHARE = 0.02

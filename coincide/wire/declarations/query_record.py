@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
 
 from coincide.wire.fields import FormatVersion, Microseconds, Version
-from coincide.wire.result_fields import QueryId
+from coincide.wire.results.result_fields import QueryId
 
 
 class QueryRecord(Struct, frozen=True, kw_only=True):

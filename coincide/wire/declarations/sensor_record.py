@@ -5,9 +5,9 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
+from coincide.wire.declarations.names import RegisteredName, SensorId, TemplateName
 from coincide.wire.fields import FormatVersion
 from coincide.wire.last_change import Author, ChangeCount, ChangedAt, LastChange
-from coincide.wire.names import RegisteredName, SensorId, TemplateName
 
 MOST_LABELS = 32
 LONGEST_EXPECTED_S = 31_536_000.0  # a year

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deploy.local.machine import RUNTIME, LocalError, exit_with
+from deploy.host.machine import RUNTIME, LocalError, exit_with
 
 #: What both Kafka 4 and Spark 4 run on.
 SUPPORTED = (17, 21)

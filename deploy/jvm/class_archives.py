@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-from deploy.local.machine import ROOT, RUNTIME
+from deploy.host.machine import ROOT, RUNTIME
 
 
 class ClassArchives(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import java
-from deploy.local.java import Java, find_java, find_machine_java
-from deploy.local.machine import LocalError
+from deploy.host.machine import LocalError
+from deploy.jvm import java
+from deploy.jvm.java import Java, find_java, find_machine_java
 
 
 def launcher(folder: Path, script: str) -> Path:

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy.local import jars
-from deploy.local.jars import CHECKSUMS, IVY_FILE, ensure_jars
-from deploy.local.java import Java, find_java
-from deploy.local.machine import ROOT, LocalError
-from tests.deploy.local.test_java import launcher
+from deploy.host.machine import ROOT, LocalError
+from deploy.jvm import jars
+from deploy.jvm.jars import CHECKSUMS, IVY_FILE, ensure_jars
+from deploy.jvm.java import Java, find_java
+from tests.deploy.jvm.test_java import launcher
 
 PEERS = ROOT / "benchmarks" / "peers_line"
 #: Running it fails, so a test that passes has started no Java.

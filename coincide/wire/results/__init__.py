@@ -1,0 +1,1 @@
+"""Records of what the engine finds, and of what nobody could use."""
