@@ -26,7 +26,7 @@ from coincide.learning import Calibration, Learning, SensorStream
 from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from coincide.wire.declarations.template_proposal import proposal_of
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.settings import SettingsError
 from spark_jobs.calibrating import sources

@@ -33,7 +33,7 @@ from services.alerting.metrics import Metrics
 from services.common.access.access_keys import KEYS
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.ingest.kafka.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import Sensor

@@ -18,8 +18,8 @@ import pyarrow as pa
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.answer_files import advance_of, opened_sink, shown_stages
 from coincide.command.arguments.explain_arguments import ExplainRequest
-from coincide.command.arguments.named_templates import load_templates, parse_template
 from coincide.command.arguments.options import ReadOptions
+from coincide.command.arguments.template_arguments import load_templates, parse_template
 from coincide.command.faults import CommandError, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
 from coincide.command.input.formats import bad_rows_of

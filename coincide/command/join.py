@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.join_arguments import InputFile, JoinRequest
-from coincide.command.arguments.named_templates import NamedTemplates, load_templates, parse_template
+from coincide.command.arguments.template_arguments import FileTemplates, load_templates, parse_template
 from coincide.command.chance_note import note_chance
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
@@ -94,9 +94,7 @@ def run_join(request: JoinRequest) -> int:
         return _write_pairs(request, sides, stages)
 
 
-def read_side(
-    request: JoinRequest, file: InputFile, named: NamedTemplates, bad: BadRows, stages: Stages | None
-) -> Side:
+def read_side(request: JoinRequest, file: InputFile, named: FileTemplates, bad: BadRows, stages: Stages | None) -> Side:
     """Return the usable events of a file, and the template of each; the others are counted as bad rows."""
     default = parse_template(file.uncertainty, named) if file.uncertainty else None
     advance = advance_of(stages, f"reading {file.path.name}")

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_place, opened_sink, shown_stages
 from coincide.command.arguments.learn_arguments import LearnRequest
-from coincide.command.arguments.named_templates import load_templates, parse_template
 from coincide.command.arguments.options import ReadOptions
+from coincide.command.arguments.template_arguments import load_templates, parse_template
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.file_events import FileEvents, read_events
 from coincide.command.input.file_times import TimeForm

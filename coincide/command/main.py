@@ -118,7 +118,7 @@ def _run_at_once(request: QuickRequest) -> None:
 
         run_explain(request)
     elif isinstance(request, ChanceRequest):
-        from coincide.command.chance import run_chance  # noqa: PLC0415
+        from coincide.command.chance_table import run_chance  # noqa: PLC0415
 
         run_chance(request)
     else:

@@ -28,7 +28,7 @@ PACKED = pa.schema(
 PACKED_SQL = "bucket int, side int, rows bigint, packed binary, file string, start bigint, size bigint"
 
 
-class Place(NamedTuple):
+class TableAddress(NamedTuple):
     """Where a table is: its bytes themselves, or where in a file they are."""
 
     packed: bytes | pa.Buffer | None
@@ -43,10 +43,10 @@ class PackedTable(NamedTuple):
     bucket: int
     side: int
     rows: int
-    place: Place
+    place: TableAddress
 
 
-class Places:
+class TableAddresses:
     """Puts tables into a new file of this task in a folder, one behind the other; without a folder, into bytes."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -54,26 +54,26 @@ class Places:
         self._file: pa.NativeFile | None = None
         self._path = ""
 
-    def __enter__(self) -> Places:
+    def __enter__(self) -> TableAddresses:
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         if self._file is not None:
             self._file.close()
 
-    def put(self, table: pa.Table) -> Place:
+    def put(self, table: pa.Table) -> TableAddress:
         """Write a table down."""
         if self._folder is None:
             sink = pa.BufferOutputStream()
             _write(sink, table)
-            return Place(sink.getvalue().to_pybytes())
+            return TableAddress(sink.getvalue().to_pybytes())
         if self._file is None:
             context: Any = TaskContext.get()
             self._path = str(self._folder / f"rows-{context.taskAttemptId()}")
             self._file = pa.OSFile(self._path, "wb")
         start = self._file.tell()
         _write(self._file, table)
-        return Place(None, self._path, start, self._file.tell() - start)
+        return TableAddress(None, self._path, start, self._file.tell() - start)
 
 
 def _write(sink: pa.NativeFile, table: pa.Table) -> None:
@@ -94,7 +94,7 @@ def tables_of(batches: Iterable[pa.RecordBatch]) -> Iterator[PackedTable]:
     for batch in batches:
         numbers = (batch[name].to_pylist() for name in ("bucket", "side", "rows", "file", "start", "size"))
         for bucket, side, rows, *in_file, packed in zip(*numbers, batch["packed"], strict=True):
-            yield PackedTable(bucket, side, rows, Place(packed.as_buffer(), *in_file))
+            yield PackedTable(bucket, side, rows, TableAddress(packed.as_buffer(), *in_file))
 
 
 class PlacesRead:
@@ -103,11 +103,11 @@ class PlacesRead:
     def __init__(self) -> None:
         self._maps: dict[str, pa.MemoryMappedFile] = {}
 
-    def read(self, place: Place) -> pa.Table:
+    def read(self, place: TableAddress) -> pa.Table:
         """Return the table."""
         return pa.ipc.open_stream(self._bytes(place)).read_all()
 
-    def _bytes(self, place: Place) -> bytes | pa.Buffer | None:
+    def _bytes(self, place: TableAddress) -> bytes | pa.Buffer | None:
         if place.file is None:
             return place.packed
         if place.file not in self._maps:

@@ -19,7 +19,7 @@ from coincide.arrays.order import group_starts, stable_order, stable_order_by
 from coincide.chunks.time_cells import Sight, TimeCells, TimeSlice, buckets_of, time_slices, word_hashes
 from coincide.spark.arrow_columns import TemplateLabels, divided_by_key, numbers, refuse_nulls, whole
 from coincide.spark.join_task import SideRows
-from coincide.spark.packed_tables import PackedTable, Places, PlacesRead, batch_of, tables_of
+from coincide.spark.packed_tables import PackedTable, PlacesRead, TableAddresses, batch_of, tables_of
 
 PACKED_ROWS = 1_000_000  # so many rows of a partition are packed at once
 TIME, SHIFT, TEMPLATE = "_time_us", "_shift", "_template"
@@ -45,11 +45,11 @@ class Packer:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack the rows of a partition, about a million at once."""
-        with Places(self.folder) as places:
+        with TableAddresses(self.folder) as places:
             for table in _some_rows(batches):
                 yield self.packed(table, places)
 
-    def packed(self, table: pa.Table, places: Places) -> pa.RecordBatch:
+    def packed(self, table: pa.Table, places: TableAddresses) -> pa.RecordBatch:
         """Return a row for each bucket that sees some of these rows."""
         refuse_nulls(table, TIME, called=self.time)
         refuse_nulls(table, *([] if self.area is None else [self.area]))

@@ -34,7 +34,7 @@ class Stamp(Struct, frozen=True, gc=False):
     template: Annotated[Name, Meta(extra_json_schema=_TEMPLATE_ID)]
 
 
-class Columns(Struct):
+class DetectionColumns(Struct):
     """Detections, a column for each of their members.
 
     All columns have one length; the entries at one position are one detection.
@@ -94,7 +94,7 @@ class FrameHead(Struct):
 class FrameRecord(FrameHead):
     """Detections of one POST that share an area. Every template and every stamp is used by some detection."""
 
-    detections: Columns
+    detections: DetectionColumns
 
 
 class HeartbeatRecord(Struct, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from deploy.local.backup import back_up, open_backup, put_back, put_configuratio
 from deploy.local.demo import run_demo
 from deploy.local.layout import Layout
 from deploy.local.monitor import run_monitor
-from deploy.local.progress import shown
+from deploy.local.start_progress import shown
 from deploy.local.supervision import PRIVATE
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, HaltedError, PartlyUpError, System
 from services.backup.folder import in_words

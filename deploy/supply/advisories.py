@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from deploy.supply.parts import Part, parts
+from deploy.supply.parts import ShippedPart, parts
 
 DATABASE = "https://api.osv.dev"
 KNOWN, UNAVAILABLE = 1, os.EX_UNAVAILABLE
@@ -25,7 +25,7 @@ class UnavailableError(Exception):
     """The database gave no answer that judges the parts."""
 
 
-def advisories(listed: Sequence[Part], database: str) -> dict[str, list[str]]:
+def advisories(listed: Sequence[ShippedPart], database: str) -> dict[str, list[str]]:
     """Return the ids of the advisories of each part that has some, by its purl."""
     known: dict[str, list[str]] = {}
     with httpx2.Client(base_url=database, timeout=TIMEOUT_S) as client:

@@ -21,13 +21,13 @@ from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
 from deploy.host.machine import ROOT, RUNTIME
-from deploy.supply.parts import Part, parts
+from deploy.supply.parts import ShippedPart, parts
 
 SCHEMA = SchemaVersion.V1_6
 UNKNOWN = "(not said)"
 
 
-def bill_of(listed: Iterable[Part], made_at: datetime) -> str:
+def bill_of(listed: Iterable[ShippedPart], made_at: datetime) -> str:
     """Return the bill of Coincide with the parts ``listed``, as CycloneDX JSON."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     components = {_component(part) for part in listed}
@@ -47,7 +47,7 @@ def bill_of(listed: Iterable[Part], made_at: datetime) -> str:
     return f"{text}\n"
 
 
-def _component(part: Part) -> Component:
+def _component(part: ShippedPart) -> Component:
     used = [Property(name="coincide:used-by", value=user) for user in part.used_by]
     # one package has a file for each platform, and a component's hashes are of one file
     files = (
@@ -66,7 +66,7 @@ def _component(part: Part) -> Component:
     )
 
 
-def licence_table(listed: Iterable[Part]) -> str:
+def licence_table(listed: Iterable[ShippedPart]) -> str:
     """Return a line for each part: its licence, its name and version, and what uses it."""
     rows = sorted((part.licence or UNKNOWN, part.purl, ", ".join(part.used_by)) for part in listed)
     return "".join(f"{licence}\t{purl}\t{used_by}\n" for licence, purl, used_by in rows)

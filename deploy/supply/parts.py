@@ -30,7 +30,7 @@ _LONGEST_NAME = 60  # a longer "License" is a licence's text
 
 
 @dataclass(frozen=True)
-class Part:
+class ShippedPart:
     """One package or jar in the one version that is shipped."""
 
     purl: str  # its name in the world, such as pkg:pypi/numpy@2.3.1
@@ -42,12 +42,12 @@ class Part:
     used_by: tuple[str, ...]  # images, or `broker` for Kafka
 
 
-def parts() -> list[Part]:
+def parts() -> list[ShippedPart]:
     """Return all parts, each once, by their purl."""
     return sorted([*_packages(), *_jars()], key=lambda part: part.purl)
 
 
-def _packages() -> list[Part]:
+def _packages() -> list[ShippedPart]:
     found: dict[tuple[str, str], tuple[set[str], list[str]]] = {}
     for image, lock in LOCKS.items():
         for entry in re.split(r"\n(?=\S)", lock.read_text(encoding="utf-8")):
@@ -59,9 +59,9 @@ def _packages() -> list[Part]:
     return [_package(name, version, hashes, images) for (name, version), (hashes, images) in found.items()]
 
 
-def _package(name: str, version: str, hashes: set[str], images: list[str]) -> Part:
+def _package(name: str, version: str, hashes: set[str], images: list[str]) -> ShippedPart:
     purl = f"pkg:pypi/{name}@{version}"
-    return Part(purl, None, name, version, licence_of(name, version), tuple(sorted(hashes)), tuple(images))
+    return ShippedPart(purl, None, name, version, licence_of(name, version), tuple(sorted(hashes)), tuple(images))
 
 
 def licence_of(name: str, version: str) -> str | None:
@@ -82,15 +82,15 @@ def licence_of(name: str, version: str) -> str | None:
     return ", ".join(names) or None
 
 
-def _jars() -> list[Part]:
+def _jars() -> list[ShippedPart]:
     origins = tomllib.loads(JAR_ORIGINS.read_text(encoding="utf-8"))
     groups = {name: (group, licence) for group, jars in origins.items() for name, licence in jars.items()}
     return [_jar(path, digest, groups) for path, digest in read_checksums(CHECKSUMS).items()]
 
 
-def _jar(path: str, digest: str, groups: dict[str, tuple[str, str]]) -> Part:
+def _jar(path: str, digest: str, groups: dict[str, tuple[str, str]]) -> ShippedPart:
     stem, user = Path(path).stem, path.split("/", maxsplit=1)[0]
     [name] = [each for each in groups if stem.startswith(f"{each}-") and stem[len(each) + 1].isdigit()]
     version, (group, licence) = stem[len(name) + 1 :], groups[name]
     used_by = "broker" if user == "broker" else "fusion"
-    return Part(f"pkg:maven/{group}/{name}@{version}", group, name, version, licence, (digest,), (used_by,))
+    return ShippedPart(f"pkg:maven/{group}/{name}@{version}", group, name, version, licence, (digest,), (used_by,))

@@ -12,11 +12,11 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.types import Lifespan
 
 from services.alerting.api.alerts import alerts_router
-from services.alerting.api.history import history_router
+from services.alerting.api.history_proxy import history_router
 from services.alerting.api.listings import Lists
 from services.alerting.api.live import live_router
 from services.alerting.api.queries import queries_router
-from services.alerting.api.rebuilds import rebuilds_router
+from services.alerting.api.rebuild_routes import rebuilds_router
 from services.alerting.api.receivers import receivers_router
 from services.alerting.api.result_models import describe_all_bodies
 from services.alerting.api.results import dead_letters_router, episodes_router, matches_router
@@ -30,9 +30,9 @@ from services.alerting.records.receiver import Receivers
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import took_too_long
+from services.common.access.access_routes import audit_router, caller_router, keys_router
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
-from services.common.access.routes import audit_router, caller_router, keys_router
 from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.http.problem import Problem, problem_response

@@ -11,7 +11,7 @@ from coincide import __version__
 from services.backup.copies import restore_checkpoint, restore_configuration, save_checkpoint, save_configuration
 from services.backup.database import database_file, refuse_database, restore_database, save_database
 from services.backup.folder import FORMAT, BackupError, Manifest, begun, complete
-from services.backup.topics import restore_topics, save_topics
+from services.backup.topic_copies import restore_topics, save_topics
 from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
 from services.common.topics import Topic

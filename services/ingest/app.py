@@ -7,10 +7,10 @@ from starlette.types import Lifespan
 
 from services.common.access.audit import AuditTrail
 from services.common.access.description import describe_access
+from services.common.clock import Clock, system_clock_us
 from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.http.strict_requests import StrictRequests
-from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.common.resources.changes import Changes
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp

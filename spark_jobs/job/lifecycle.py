@@ -33,7 +33,7 @@ from spark_jobs.job.restarts import Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
 from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status, write_at_once
 from spark_jobs.recovery.checkpoint import (
-    Declared,
+    CheckpointPurpose,
     committed_offsets,
     lock_checkpoint,
     lost_checkpoint,
@@ -149,7 +149,7 @@ class FusionJob:
     def __init__(self, settings: FusionSettings, cores: CoreFactory, stopping: threading.Event) -> None:
         self._settings = settings
         self._cores = cores
-        self._declared = Declared(settings.shards)
+        self._declared = CheckpointPurpose(settings.shards)
         self._stopping = stopping
         self._begins_anew = False
         self._registry = CollectorRegistry()

@@ -66,7 +66,7 @@ def lock_path(checkpoint: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Declared:
+class CheckpointPurpose:
     """What a checkpoint is made for."""
 
     shards: int
@@ -77,7 +77,9 @@ class Declared:
         return CheckpointIdentity(checkpoint_id, self.state_format, self.shards)
 
 
-def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
+def open_checkpoint(
+    folder: Path, declared: CheckpointPurpose, *, rebuild: bool, has_matches: Callable[[], bool]
+) -> str:
     """Return the id of the checkpoint in ``folder``, whose lock the caller has; make one where there is none.
 
     ``rebuild`` makes one anew. ``has_matches`` tells whether matches were ever written: without a checkpoint they say
@@ -100,7 +102,7 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
     return checkpoint_id
 
 
-def _known_id(folder: Path, wanted: Declared) -> str:
+def _known_id(folder: Path, wanted: CheckpointPurpose) -> str:
     written = _read(folder)
     _compare(folder, written, wanted)
     if not spark_folder(folder, written.id).is_dir():
@@ -216,7 +218,7 @@ def _is_whole(entry: Path) -> bool:
     return version.startswith("v") and bool(lines)
 
 
-def _compare(folder: Path, written: CheckpointIdentity, wanted: Declared) -> None:
+def _compare(folder: Path, written: CheckpointIdentity, wanted: CheckpointPurpose) -> None:
     for name in ("state_format", "shards"):
         was, now = getattr(written, name), getattr(wanted, name)
         if was != now:

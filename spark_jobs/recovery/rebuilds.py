@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.rebuild_record import KEY_PREFIX, RebuildRecord, State, decode_rebuild
-from services.common.instants import Clock, system_clock_us
+from services.common.clock import Clock, system_clock_us
 
 MOST_KEPT = 100  # of those that are done; beyond it the oldest are forgotten
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from spark_jobs.replaying.request import AnyRequest, RunError
 
 MATCHES, EPISODES, TEMPLATES = "matches.ndjson", "episodes.ndjson", "templates.ndjson"

@@ -17,7 +17,7 @@ from coincide import Histogram
 from coincide.joins.progress import Progress
 from coincide.learning import Calibration, Learning, SensorStream
 from coincide.wire.declarations.template_proposal import TemplateProposal, proposal_of
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.calibrating.tasks import LEARNT_SCHEMA, ByConsensus, ByPool, ByReference, calibration_in
 from spark_jobs.replaying.archive_rows import in_spite_of_merging
@@ -34,7 +34,7 @@ Proposed = Callable[[Sequence[TemplateProposal]], None]
 """Takes proposals to where they wait; a `KafkaError` says that not all may have arrived."""
 
 
-class LearntTemplate(Struct, kw_only=True):
+class LearntLine(Struct, kw_only=True):
     """What a range said about one sensor on one stream: a line of the run's result."""
 
     area: str
@@ -103,7 +103,7 @@ class LearningRun:
         is_wanted = (at >= request.from_us) & (at < request.to_us)
         return is_wanted if request.area is None else is_wanted & (pc.field("area") == request.area)
 
-    def _lines(self, rows: pa.Table, learning: Learning) -> Iterator[LearntTemplate]:
+    def _lines(self, rows: pa.Table, learning: Learning) -> Iterator[LearntLine]:
         learnt = self._learnt(rows, learning)
         now_us, calibrations = system_clock_us(), _calibrations(learnt, learning)
         told = learnt.select(["area", "sensor", "stream", "ambiguous", "unmatched", "blurred"])
@@ -111,7 +111,7 @@ class LearningRun:
             known = calibrations.get(SensorStream(row["sensor"], row["stream"]))
             proposal = None if known is None else proposal_of(known, now_us)
             is_proposed = proposal is not None and proposal.is_better
-            yield LearntTemplate(**row, learnt=proposal, is_proposed=is_proposed)
+            yield LearntLine(**row, learnt=proposal, is_proposed=is_proposed)
 
     def _learnt(self, rows: pa.Table, learning: Learning) -> pa.Table:
         """Return the errors of each sensor and stream, area by area, with a calibration where they are enough."""

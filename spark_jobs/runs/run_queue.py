@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from services.common.instants import Clock, system_clock_us
+from services.common.clock import Clock, system_clock_us
 from spark_jobs.replaying.request import AnyRequest, RunError, request_in
 from spark_jobs.replaying.run_folder import Reporter, RunFolder
 

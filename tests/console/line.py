@@ -42,7 +42,7 @@ from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.settings import load_streams
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frame import Frame

@@ -14,7 +14,7 @@ import pytest
 
 from docs.generate import PYTHON_PACKAGES, ROOT
 from services.console.pages.docs_link import address_in
-from services.console.pages.health.faults import PAGE
+from services.console.pages.health.fault_list import PAGE
 
 pytestmark = pytest.mark.slow
 

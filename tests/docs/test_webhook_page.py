@@ -13,7 +13,7 @@ from services.alerting.records.receiver import WebhookWay
 from services.alerting.store.delivery_rows import Waiting
 from tests.integration.webhook_sink import SECRET
 from tests.patience import until
-from tests.services.alerting.alerts.test_lifecycle import found, played
+from tests.services.alerting.alerts.test_alert_lifecycle import found, played
 
 PROGRAM = ROOT / "docs/how-to/webhook_receiver.py"
 

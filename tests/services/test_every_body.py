@@ -13,9 +13,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from coincide import Histogram
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.ingest.registry.named_templates import NamedTemplate
-from tests.services.alerting.api.test_history import front
+from tests.services.alerting.api.test_history_proxy import front
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import Database, control_record, query, silence
 from tests.services.ingest.building import NOW_US, Ingest

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from trials.chaos.ledger import Ledger
 
 Item = dict[str, Any]

@@ -7,7 +7,7 @@ import httpx2
 
 from deploy.host.machine import wait_until
 from deploy.local.system import System
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from trials.chaos.gateway import Item
 from trials.chaos.ledger import Ledger
 from trials.chaos.load import PROBED, STEADY

@@ -11,7 +11,7 @@ from deploy.local.demo import applied_query, post_all
 from deploy.local.harbour import BANG
 from deploy.local.layout import Layout
 from deploy.local.monitor import find_programs
-from deploy.local.progress import lines
+from deploy.local.start_progress import lines
 from deploy.local.system import HARBOUR, System
 from trials.drills import first_row
 from trials.drills.drill import Outcome, drill, wait_for_calm

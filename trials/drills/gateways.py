@@ -10,7 +10,7 @@ import httpx2
 
 from deploy.host.machine import LocalError
 from deploy.local.system import System
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 
 AREA, STREAM, SENSORS = "drill", "noise", ("drill-1", "drill-2", "drill-3")
 QUERY = "drill"

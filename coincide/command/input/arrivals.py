@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.command.arguments.named_templates import load_templates, parse_template
 from coincide.command.arguments.options import ReadOptions
+from coincide.command.arguments.template_arguments import load_templates, parse_template
 from coincide.command.faults import BadRows, RowFaults, note, report_bad_rows, shown
 from coincide.command.input.chosen_templates import Assignment, assign_templates
 from coincide.command.input.chunks import Advance

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.command.arguments.named_templates import NamedTemplates
+from coincide.command.arguments.template_arguments import FileTemplates
 from coincide.command.faults import CommandError, RowFaults, shown
 from coincide.command.input.file_events import FileEvents
 from coincide.command.input.own_uncertainty import MOST_SPREADS, spread_templates
@@ -25,7 +25,7 @@ class Assignment:
     anchor_us: Int64Array
 
 
-def has_no_uncertainty(events: FileEvents, named: NamedTemplates, default: Histogram | None) -> bool:
+def has_no_uncertainty(events: FileEvents, named: FileTemplates, default: Histogram | None) -> bool:
     """Whether neither the user nor the file says how uncertain any time is."""
     return (
         default is None and not named.by_name and not bool(events.own.given.any()) and "template" not in events.labels
@@ -34,7 +34,7 @@ def has_no_uncertainty(events: FileEvents, named: NamedTemplates, default: Histo
 
 def assign_templates(
     events: FileEvents,
-    named: NamedTemplates,
+    named: FileTemplates,
     default: Histogram | None,
     faults: RowFaults,
     most_own: float = MOST_SPREADS,
@@ -63,7 +63,7 @@ def assign_templates(
 
 
 def _choose_by_sensor(
-    index: Int64Array, events: FileEvents, named: NamedTemplates, positions: dict[str, int], otherwise: str
+    index: Int64Array, events: FileEvents, named: FileTemplates, positions: dict[str, int], otherwise: str
 ) -> None:
     """Write the positions of the sensors' templates into `index`."""
     if "sensor" not in events.labels or not len(events):

@@ -10,7 +10,7 @@ from msgspec import Raw, json
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.fusion.health.health_table import NOBODY, HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.fusion.rows.areas import Silence
+from coincide.fusion.rows.areas import AreaSilence
 from coincide.fusion.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
 from coincide.fusion.rows.decoding import decode_frame, heartbeat_us, malformed_frame
 from coincide.fusion.rows.elements import refused_row
@@ -41,12 +41,12 @@ class RowAdmission:
     health: HealthTable
     totals: Totals
     letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
-    silence: Silence = field(init=False)
+    silence: AreaSilence = field(init=False)
     on_time: OnTime = field(init=False)  # of what is declared, and as it was before the batch
     _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
 
     def __post_init__(self) -> None:
-        self.silence = Silence(self.codes.areas, self.rows.limits.quiet_us)
+        self.silence = AreaSilence(self.codes.areas, self.rows.limits.quiet_us)
         self.on_time = self.codes.on_time()
 
     def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:

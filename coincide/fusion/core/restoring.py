@@ -13,7 +13,7 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.core.shard_queries import ShardQueries
 from coincide.fusion.readings.source import Choose
-from coincide.fusion.rows.areas import Areas, Silence
+from coincide.fusion.rows.areas import Areas, AreaSilence
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.row_codes import RowCodes
@@ -124,7 +124,7 @@ def _restore_areas(area_slots: AreaSlots, areas: Areas, header: Header, slots: M
     area_slots.next = header.next_area_slot
     area_slots.restore(AreaSlot.decode(slot) for slot in _needed(slots, header.area_slots))
     areas.clocks |= header.clocks
-    Silence(areas, header.quiet_us).settle()
+    AreaSilence(areas, header.quiet_us).settle()
 
 
 def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:

@@ -46,7 +46,7 @@ Name = tuple[str, str, str]
 
 
 @dataclass
-class Part:
+class HealthPart:
     """Some sensors of one area."""
 
     area: str
@@ -69,11 +69,11 @@ class HealthTable:
         self._of_codes: PositionArray = np.full((1, streams), NOBODY)  # rows by codes of sensor and stream
         self._names: list[Name] = []
         self._row_of: dict[Name, int] = {}
-        self._parts: dict[int, Part] = {}  # by the number that they are saved under
+        self._parts: dict[int, HealthPart] = {}  # by the number that they are saved under
         self._of_area: dict[str, list[int]] = {}  # parts, the one with room last
         self._free: list[int] = []  # numbers of parts that are no more
         self._waiting: list[tuple[int, int]] = []  # when each part may be told, and which; a heap
-        self._gone: dict[int, Part] = {}
+        self._gone: dict[int, HealthPart] = {}
 
     def __len__(self) -> int:
         return len(self._names)
@@ -239,7 +239,7 @@ class HealthTable:
         )
 
     def _begin_part(self, number: int, area: str, number_in_area: int) -> int:
-        self._parts[number] = Part(area, number_in_area)
+        self._parts[number] = HealthPart(area, number_in_area)
         self._of_area.setdefault(area, []).append(number)
         return number
 

@@ -41,16 +41,16 @@ class AttributeGroups:
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferKey:
     """What names a buffer: the events of a source, grouped by area, or by area and an attribute's value."""
 
     equal: Equal
     source: Source
 
 
-def places_of(query: Query) -> tuple[Place, ...]:
+def places_of(query: Query) -> tuple[BufferKey, ...]:
     """Return where the members of each role are buffered."""
-    return tuple(Place(query.equal, source) for source in query.sources)
+    return tuple(BufferKey(query.equal, source) for source in query.sources)
 
 
 class RowBuffers:
@@ -62,9 +62,9 @@ class RowBuffers:
     def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates) -> None:
         self._streams, self._areas, self._registry = streams, areas, templates
         self._groups: dict[Equal, AttributeGroups] = {}
-        self._buffers: dict[Place, Buffer] = {}
-        self.templates: dict[Place, TemplateRegistry] = {}
-        self.new: dict[Place, Events] = {}  # the rows of the last insert
+        self._buffers: dict[BufferKey, Buffer] = {}
+        self.templates: dict[BufferKey, TemplateRegistry] = {}
+        self.new: dict[BufferKey, Events] = {}  # the rows of the last insert
         self.no_numbers: set[tuple[int, str]] = set()  # rows of the last insert by number, and attributes with limits
         self._inserted = 0
 
@@ -94,20 +94,20 @@ class RowBuffers:
         """Forget all rows."""
         self._groups, self._buffers = {}, {}
 
-    def new_among(self, seqs: Int64Array) -> dict[Place, Events]:
+    def new_among(self, seqs: Int64Array) -> dict[BufferKey, Events]:
         """Return those of the rows of the last insert that have one of these sequence numbers, which rise."""
         if len(seqs) == self._inserted:
             return self.new
         return {place: events.take(np.flatnonzero(np.isin(events.ref, seqs))) for place, events in self.new.items()}
 
-    def buffer(self, source: Place) -> Buffer:
+    def buffer(self, source: BufferKey) -> Buffer:
         """Return the buffer of a place."""
         return self._buffers[source]
 
     def _groups_by(self, equal: str) -> AttributeGroups:
         return self._groups.get(equal) or AttributeGroups(equal)
 
-    def _events(self, place: Place, rows: EventColumns) -> Events:
+    def _events(self, place: BufferKey, rows: EventColumns) -> Events:
         """Return the rows that the source admits, sorted as its buffer has them."""
         source = place.source
         at = self._admitted(source, rows, np.flatnonzero(rows.stream == self._streams[source.stream]))

@@ -230,7 +230,7 @@ class Areas:
         return bool(unused)
 
 
-class Silence:
+class AreaSilence:
     """The silence of the areas, followed record by record through one batch.
 
     A heartbeat moves the watermark of every area of its partition that has been silent for longer than `quiet_us` by

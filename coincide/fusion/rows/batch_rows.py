@@ -77,7 +77,7 @@ class BatchRows:
     moved_us: Int64Array  # how far heartbeats of the batch have moved the area's watermark before the row
     area: CodeArray
     stamp: Int64Array  # position among the stamps of the batch
-    template: CodeArray  # or a `Fault`
+    template: CodeArray  # or a `TemplateFault`
     stream: CodeArray  # -1 if it is not declared
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.attributes import NO_ATTRIBUTES, are_usable
 from coincide.fusion.rows.elements import Element, refused_row
 from coincide.fusion.rows.stamps import NO_STAMP, StampTable, StampTables
-from coincide.wire.detection_record import FRAME_VERSION, Columns, FrameHead, FrameRecord, HeartbeatRecord
+from coincide.wire.detection_record import FRAME_VERSION, DetectionColumns, FrameHead, FrameRecord, HeartbeatRecord
 from coincide.wire.fields import UNREADABLE, FrameError, shown
 from coincide.wire.results.dead_letter import DeadLetter, as_record
 
@@ -97,7 +97,7 @@ def _decode(value: bytes) -> FrameRecord | _RawFrame:
         raise FrameError(f"no frame: {error}") from None
 
 
-def _check_length(columns: Columns | _RawColumns, limits: Limits) -> None:
+def _check_length(columns: DetectionColumns | _RawColumns, limits: Limits) -> None:
     lengths = {name: len(column) for name, column in structs.asdict(columns).items() if column is not UNSET}
     rows = len(columns.id)
     if any(length != rows for length in lengths.values()):

@@ -125,7 +125,7 @@ class EventTable:
         self._rows = EventColumns(self._rows.ids, self._rows.attributes, *arrays)
 
 
-class Fault(IntEnum):
+class TemplateFault(IntEnum):
     """Codes of templates that cannot be used; usable ones are 0 and up."""
 
     MISSING = -1
@@ -150,18 +150,18 @@ class VerifiedTemplates(TemplateRegistry):
         self._code_of_id: dict[str, int] = {}
 
     def code(self, claimed_id: str, content: Raw) -> int:
-        """Return the code of a frame's template, or a `Fault`; one known by its id is not looked at again."""
+        """Return the code of a frame's template, or a `TemplateFault`; one known by its id is not looked at again."""
         known = self._code_of_id.get(claimed_id)
         if known is not None:
             return known
         try:
             fields = _template_decoder.decode(content)
             if len(fields.mass) > self._max_buckets:
-                return Fault.MALFORMED
+                return TemplateFault.MALFORMED
             histogram = Histogram(fields.edges_s, fields.mass)
         except (msgspec.MsgspecError, HistogramError, RecursionError, ValueError):
-            return Fault.MALFORMED
-        return self.add(histogram) if histogram.id == claimed_id else Fault.MISMATCH
+            return TemplateFault.MALFORMED
+        return self.add(histogram) if histogram.id == claimed_id else TemplateFault.MISMATCH
 
     def add(self, histogram: Histogram) -> int:
         """Return the code of a histogram, known or new."""

@@ -11,7 +11,7 @@ from msgspec import Raw, json
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.fusion.control.known_streams import KnownStreams
-from coincide.fusion.rows.event_table import Fault, VerifiedTemplates
+from coincide.fusion.rows.event_table import TemplateFault, VerifiedTemplates
 from coincide.joins.retention import ROUNDING_US
 from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import UNREADABLE, FrameError, Name, shown
@@ -29,9 +29,9 @@ class Unusable(NamedTuple):
 UNKNOWN_STREAM = Unusable("unknown_stream", "the stream is not declared")
 TOO_LONG = Unusable("template_too_long", "the row's template is longer than its stream declares")
 BAD_TEMPLATE: dict[int, Unusable] = {
-    Fault.MISSING: Unusable("unknown_template", "the frame does not carry the row's template"),
-    Fault.MALFORMED: Unusable("malformed_template", "the row's template is no usable histogram"),
-    Fault.MISMATCH: Unusable("template_mismatch", "the template's id is not the hash of its content"),
+    TemplateFault.MISSING: Unusable("unknown_template", "the frame does not carry the row's template"),
+    TemplateFault.MALFORMED: Unusable("malformed_template", "the row's template is no usable histogram"),
+    TemplateFault.MISMATCH: Unusable("template_mismatch", "the template's id is not the hash of its content"),
 }
 
 
@@ -44,7 +44,7 @@ class StampTable:
 
     stamps: list[Stamp]
     stream: CodeArray  # -1 if it is not declared
-    template: CodeArray  # or a `Fault`
+    template: CodeArray  # or a `TemplateFault`
     earliest_us: Int64Array  # of its template, 0 if there is none
     latest_us: Int64Array
     sensor: CodeArray  # `NO_SENSOR` until a row of it is on time: what is refused leaves no trace
@@ -124,7 +124,7 @@ class StampTables:
             raise FrameError(f"no frame: templates: {error}") from None
         codes = {id_: self._templates.code(id_, content) for id_, content in contents.items()}
         stamps, refused = _stamps_of(stamps_json)
-        return self.of_codes(stamps, [codes.get(each.template, Fault.MISSING) for each in stamps], refused)
+        return self.of_codes(stamps, [codes.get(each.template, TemplateFault.MISSING) for each in stamps], refused)
 
     def of_codes(
         self, stamps: list[Stamp], templates: Sequence[int], unreadable: Mapping[int, Unusable] | None = None

@@ -13,14 +13,14 @@ from coincide.queries.joins.edges import edges_of
 from coincide.queries.joins.episode_rule import LABEL
 from coincide.queries.joins.join_query import Query
 from coincide.queries.language.spelling import At, attribute, duration, limits_text, name, number, text
-from coincide.queries.language.statement import Column, Condition, FromItem, Statement, refusal
+from coincide.queries.language.statement import FromItem, SqlColumn, SqlCondition, Statement, refusal
 
 
 def join_document(statement: Statement, places: dict[str, At]) -> dict[str, Any]:
     """Return the fields that FROM and WHERE of a join set; `places` takes where they stand."""
     _refuse_columns(statement)
     document: dict[str, Any] = {"from": _roles(statement.sources, places)}
-    equal: list[Condition] = []
+    equal: list[SqlCondition] = []
     for condition in statement.conditions:
         if condition.kind == "window":
             _refuse_unless_threshold(condition, statement)
@@ -55,14 +55,14 @@ def _refuse_columns(statement: Statement) -> None:
         raise refusal(places[0], "is selected, but a join tells whole matches: write SELECT *")
 
 
-def _refuse_unless_threshold(condition: Condition, statement: Statement) -> None:
+def _refuse_unless_threshold(condition: SqlCondition, statement: Statement) -> None:
     """Refuse a window that nobody says a probability for."""
     if condition.threshold is None and not any(clause.field == "joint_threshold" for clause in statement.clauses):
         exact = "where all times are exact, as in the window join's paper, it is 1"
         raise refusal(condition.at, f"has no threshold: write WITH THRESHOLD and a probability behind it; {exact}")
 
 
-def _of_readings(condition: Condition) -> str:
+def _of_readings(condition: SqlCondition) -> str:
     said = {"overlapping": "OVERLAPS", "lasting": "CAST", "similar": "~=", "different": "!="}
     return said[condition.kind]
 
@@ -89,7 +89,7 @@ def _roles(sources: Sequence[FromItem], places: dict[str, At]) -> dict[str, Any]
     return roles
 
 
-def _add_edge(document: dict[str, Any], condition: Condition, places: dict[str, At]) -> None:
+def _add_edge(document: dict[str, Any], condition: SqlCondition, places: dict[str, At]) -> None:
     within = document.setdefault("within", [])
     places[f"within[{len(within)}]"] = condition.at
     between = {"between": list(condition.roles)} if condition.roles else {}
@@ -99,7 +99,7 @@ def _add_edge(document: dict[str, Any], condition: Condition, places: dict[str, 
         document["form"] = "clique"  # as the window join's paper has it: such a window is between every two streams
 
 
-def _source_of(roles: dict[str, Any], column: Column) -> dict[str, Any]:
+def _source_of(roles: dict[str, Any], column: SqlColumn) -> dict[str, Any]:
     """Return what "from" says of a column's role, as an object."""
     if column.role not in roles:
         raise refusal(column.at, f"names {column.role}, which is no role of FROM: {', '.join(roles)}")
@@ -109,7 +109,7 @@ def _source_of(roles: dict[str, Any], column: Column) -> dict[str, Any]:
     return source
 
 
-def _add_test(roles: dict[str, Any], condition: Condition, places: dict[str, At]) -> None:
+def _add_test(roles: dict[str, Any], condition: SqlCondition, places: dict[str, At]) -> None:
     [column] = condition.columns
     if not column.name.startswith(ATTRIBUTES):
         raise refusal(
@@ -122,7 +122,7 @@ def _add_test(roles: dict[str, Any], condition: Condition, places: dict[str, At]
     places.setdefault(path, condition.at)
 
 
-def _add_names(roles: dict[str, Any], condition: Condition, places: dict[str, At]) -> None:
+def _add_names(roles: dict[str, Any], condition: SqlCondition, places: dict[str, At]) -> None:
     [column] = condition.columns
     if column.name.startswith(ATTRIBUTES):
         raise refusal(condition.at, "has GLOB after an attribute: only SENSOR and AREA go by names with *")
@@ -131,7 +131,7 @@ def _add_names(roles: dict[str, Any], condition: Condition, places: dict[str, At
     _set(source, field, condition.said, places, condition.at, f"from.{column.role}.{field}")
 
 
-def _equal(conditions: Sequence[Condition], roles: Sequence[str]) -> str:
+def _equal(conditions: Sequence[SqlCondition], roles: Sequence[str]) -> str:
     """Return the attribute that all roles are compared by."""
     groups = {role: {role} for role in roles}
     first = conditions[0].columns[0]

@@ -18,7 +18,7 @@ def refusal(at: At, message: str) -> QueryTextError:
 
 
 @dataclass(frozen=True)
-class Column:
+class SqlColumn:
     """What a role's detections say: "sensor", "area", or "attributes." and a name."""
 
     role: str
@@ -48,7 +48,7 @@ class Length:
 class Selected:
     """What SELECT lists: columns, periods, and the longest period; nothing at all for ``*``."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SqlColumn, ...] = ()
     periods: tuple[Valid, ...] = ()
     longest: Length | None = None
 
@@ -70,13 +70,13 @@ class FromItem:
 
 
 @dataclass(frozen=True)
-class Condition:
+class SqlCondition:
     """One condition of WHERE by the name of its rule, with its columns or periods, and what else it says."""
 
     kind: str
     at: At
-    columns: tuple[Column, ...] = ()
-    others: tuple[Column, ...] = ()
+    columns: tuple[SqlColumn, ...] = ()
+    others: tuple[SqlColumn, ...] = ()
     roles: tuple[str, ...] = ()
     length: Length | None = None
     said: Any = None
@@ -98,7 +98,7 @@ class Statement:
 
     selected: Selected
     sources: tuple[FromItem, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[SqlCondition, ...]
     clauses: tuple[Clause, ...]
 
 
@@ -123,10 +123,10 @@ def _name(tree: Any) -> str:
     return name_in(str(tree.children[0]))
 
 
-def _column(tree: Any) -> Column:
+def _column(tree: Any) -> SqlColumn:
     role, column = tree.children
     is_keyword = not hasattr(column, "children")
-    return Column(_name(role), str(column).lower() if is_keyword else ATTRIBUTES + _name(column), _at(tree))
+    return SqlColumn(_name(role), str(column).lower() if is_keyword else ATTRIBUTES + _name(column), _at(tree))
 
 
 def _valid(tree: Any) -> Valid:
@@ -194,26 +194,26 @@ def _scalar(tree: Any) -> Any:
     return name_in(str(token)) if token.type == "QUOTED" else text_in(str(token))
 
 
-def _condition(tree: Any) -> Condition:
+def _condition(tree: Any) -> SqlCondition:
     at, parts = _at(tree), list(tree.children)
     if tree.data in ("around", "between"):
         return _window(tree.data, at, parts)
     if tree.data == "lasting":
         length, _, least, threshold = parts
-        return Condition(
+        return SqlCondition(
             "lasting", at, length=_length(length), said=_lasting_s(length, least), threshold=_threshold(threshold)
         )
     if tree.data == "overlapping":
-        return Condition("overlapping", at, roles=tuple(_valid(each).role for each in parts))
+        return SqlCondition("overlapping", at, roles=tuple(_valid(each).role for each in parts))
     return _of_columns(tree.data, at, parts)
 
 
-def _window(kind: str, at: At, parts: list[Any]) -> Condition:
+def _window(kind: str, at: At, parts: list[Any]) -> SqlCondition:
     ends, *bounds, threshold = parts
     names = ("window_s",) if kind == "around" else ("lo_s", "hi_s")
     window = dict(zip(names, map(_duration, bounds), strict=True))
     roles = () if ends is None else tuple(map(_name, ends.children))
-    return Condition("window", at, roles=roles, said=window, threshold=_threshold(threshold))
+    return SqlCondition("window", at, roles=roles, said=window, threshold=_threshold(threshold))
 
 
 def _threshold(tree: Any) -> float | None:
@@ -224,20 +224,20 @@ def _lasting_s(length: Any, least: Any) -> float:
     return seconds_in(str(least), str(length.children[1]), _at(least))
 
 
-def _of_columns(kind: str, at: At, parts: list[Any]) -> Condition:
+def _of_columns(kind: str, at: At, parts: list[Any]) -> SqlCondition:
     if kind == "placed":
-        return Condition(kind, at, said=[text_in(str(each)) for each in parts[1:]])
+        return SqlCondition(kind, at, said=[text_in(str(each)) for each in parts[1:]])
     if kind == "different":
         columns, _, others = parts
-        return Condition(kind, at, tuple(map(_column, columns.children)), tuple(map(_column, others.children)))
+        return SqlCondition(kind, at, tuple(map(_column, columns.children)), tuple(map(_column, others.children)))
     first, *rest = parts
     columns = (_column(first),)
     if kind in ("equal", "similar"):
         within = _number(rest[1]) if len(rest) > 1 and rest[1] is not None else None
-        return Condition(kind, at, columns, (_column(rest[0]),), said=within)
+        return SqlCondition(kind, at, columns, (_column(rest[0]),), said=within)
     if kind == "named":
-        return Condition(kind, at, columns, said=[text_in(str(each)) for each in rest])
-    return Condition("tested", at, columns, said=_test(kind, rest))
+        return SqlCondition(kind, at, columns, said=[text_in(str(each)) for each in rest])
+    return SqlCondition("tested", at, columns, said=_test(kind, rest))
 
 
 def _test(kind: str, parts: list[Any]) -> dict[str, Any]:

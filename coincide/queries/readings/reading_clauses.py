@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coincide.queries.language.spelling import At, attribute, duration, in_units, name
-from coincide.queries.language.statement import Condition, FromItem, refusal
+from coincide.queries.language.statement import FromItem, SqlCondition, refusal
 from coincide.queries.readings.reading_fields import SENSOR
 
 
@@ -16,7 +16,7 @@ def coalesce_of(source: FromItem, by: Sequence[str], value: str) -> dict[str, An
     return {"from": source.stream, "by": list(by), "value": value, **window}
 
 
-def ask(document: dict[str, Any], question: dict[str, Any], condition: Condition, places: dict[str, At]) -> None:
+def ask(document: dict[str, Any], question: dict[str, Any], condition: SqlCondition, places: dict[str, At]) -> None:
     """Add the question that a CAST asks, with its threshold."""
     asked = {**question, **({} if condition.threshold is None else {"threshold": condition.threshold})}
     for field in asked:
@@ -26,7 +26,7 @@ def ask(document: dict[str, Any], question: dict[str, Any], condition: Condition
     document |= asked
 
 
-def add_limits(coalesce: dict[str, Any], condition: Condition, value: str, places: dict[str, At]) -> None:
+def add_limits(coalesce: dict[str, Any], condition: SqlCondition, value: str, places: dict[str, At]) -> None:
     """Add a limit of the value to `where`."""
     [column] = condition.columns
     if column.name != value:

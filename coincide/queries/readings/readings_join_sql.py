@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coincide.queries.language.spelling import At, attribute, limits_text, name, number
-from coincide.queries.language.statement import Column, Condition, FromItem, Statement, Valid, refusal
+from coincide.queries.language.statement import FromItem, SqlColumn, SqlCondition, Statement, Valid, refusal
 from coincide.queries.readings.reading_clauses import (
     add_limits,
     ask,
@@ -80,7 +80,7 @@ def couple_document(statement: Statement, places: dict[str, At]) -> dict[str, An
     return document
 
 
-def _comparison(statement: Statement, couple: Couple) -> Condition:
+def _comparison(statement: Statement, couple: Couple) -> SqlCondition:
     similar = [each for each in statement.conditions if each.kind in ("similar", "equal")]
     if len(similar) != 1:
         one, other = couple.roles
@@ -88,7 +88,7 @@ def _comparison(statement: Statement, couple: Couple) -> Condition:
     return similar[0]
 
 
-def _value(comparison: Condition, couple: Couple) -> str:
+def _value(comparison: SqlCondition, couple: Couple) -> str:
     [one], [other] = comparison.columns, comparison.others
     couple.refuse_unless_of_both([one.role, other.role], comparison.at)
     if one.name != other.name:
@@ -96,7 +96,7 @@ def _value(comparison: Condition, couple: Couple) -> str:
     return one.name
 
 
-def _groups(columns: Sequence[Column], couple: Couple) -> list[str]:
+def _groups(columns: Sequence[SqlColumn], couple: Couple) -> list[str]:
     of_one, of_other = ([each.name for each in columns if each.role == of.role] for of in (couple.one, couple.other))
     if of_one != of_other:
         raise refusal(columns[0].at, f"is not selected of both: SELECT the same of {' and '.join(couple.roles)}")

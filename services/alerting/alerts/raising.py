@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from coincide.queries import AlertRule
-from services.alerting.alerts import controls, lifecycle
+from services.alerting.alerts import alert_lifecycle, controls
 from services.alerting.alerts.controls import Silence
 from services.alerting.alerts.findings import Finding, Rules, of_match, of_revision, of_superseded
 from services.alerting.records.alert import LIMITED, Acknowledgement, Alert, Step, Withheld, alert_id
@@ -18,7 +18,7 @@ from services.alerting.store.alert_rows import ChangedAlert, StoredAlert
 from services.alerting.store.delivery_rows import Addressed, address
 from services.alerting.store.episode_rows import NewRevision
 from services.alerting.store.match_rows import StoredMatch
-from services.common.instants import Clock, system_clock_us
+from services.common.clock import Clock, system_clock_us
 
 HOUR_US = 3_600_000_000
 SWEPT_AT_ONCE = 500
@@ -98,7 +98,7 @@ class Raising:
         for alert in list(round_.known.values()):
             acknowledgement = said[alert.id]
             if alert.is_active and acknowledgement.at_us >= alert.fired_at_us:
-                step = lifecycle.acknowledged(alert, acknowledgement)
+                step = alert_lifecycle.acknowledged(alert, acknowledgement)
                 round_.put(step.alert, [step])
         return round_.store()
 
@@ -107,7 +107,7 @@ class Raising:
         now_us = self.now_us()
         round_ = _Round(self, connection, {})
         for alert in alert_rows.read_due(connection, now_us, SWEPT_AT_ONCE):
-            step = lifecycle.resolution(alert, alert.resolve_at_us or now_us)
+            step = alert_lifecycle.resolution(alert, alert.resolve_at_us or now_us)
             round_.put(step.alert, [step])
         for alert in alert_rows.read_active(connection, SILENT_AT_ONCE, withheld="silence"):
             if alert.id not in round_.known and not self.silences_of(connection, alert, now_us):
@@ -144,7 +144,7 @@ class _Round:
         """Do what a finding leads to."""
         id_ = alert_id(finding.query, finding.source)
         before = self.known.get(id_)
-        alert, steps = lifecycle.after_finding(before, finding, rule, acknowledgements.get(id_))
+        alert, steps = alert_lifecycle.after_finding(before, finding, rule, acknowledgements.get(id_))
         if alert is None or (alert == before and not steps):
             return
         begins = next((each for each in steps if each.change in ("firing", "reopened")), None)

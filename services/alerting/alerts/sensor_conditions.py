@@ -12,11 +12,11 @@ from typing import get_args
 
 from coincide.learning.drift import CERTAIN, has_wrong_spread, is_drift, is_off
 from coincide.wire.sensor_health import SensorHealth, TemplateDrift
-from services.alerting.alerts.conditions import Name, OfAreas, OfSensors, SystemCondition
+from services.alerting.alerts.alert_conditions import Name, OfAreas, OfSensors, SystemCondition
 from services.alerting.records.alert import Alert
 from services.alerting.records.registered_sensors import RegisteredSensor, RegisteredSensors
+from services.common.clock import in_rfc_3339
 from services.common.health_board import HealthFeed
-from services.common.instants import in_rfc_3339
 
 DAY_S = 86_400.0
 LOOKED_AT_EVERY_S = 10.0

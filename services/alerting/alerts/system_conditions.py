@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from coincide.wire.status_record import StatusRecord
-from services.alerting.alerts.conditions import SHOWN_AT_MOST, SystemCondition, steps_to
+from services.alerting.alerts.alert_conditions import SHOWN_AT_MOST, SystemCondition, steps_to
 from services.alerting.alerts.sensor_conditions import SensorConditions, in_words
 from services.alerting.records.alert import Alert, Step
 from services.alerting.store import alert_rows

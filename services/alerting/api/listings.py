@@ -21,10 +21,10 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import Rows, bounded
 from services.alerting.store.query_rows import unknown_queries
 from services.common.access.caller import caller_in
+from services.common.clock import LAST_US, rfc_3339_us
 from services.common.http.pages import PageParameters, decode_cursor, encode_cursor, json_page, page_limit
 from services.common.http.problem import Problem
 from services.common.http.shares import Shares
-from services.common.instants import LAST_US, rfc_3339_us
 
 STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, inspect
 
-from services.common.instants import in_rfc_3339
+from services.common.clock import in_rfc_3339
 
 Kind = Literal["text", "whole", "real", "flag", "time", "texts", "members", "json"]
 Times = Literal["us", "rfc3339"]

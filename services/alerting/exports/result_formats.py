@@ -14,8 +14,8 @@ from services.alerting.exports.result_columns import (
     encode_json,
     with_rfc_3339,
 )
+from services.common.clock import in_rfc_3339
 from services.common.http.problem import Problem
-from services.common.instants import in_rfc_3339
 
 Kind = TypeVar("Kind")
 Format = Literal["json", "ndjson", "csv", "parquet"]

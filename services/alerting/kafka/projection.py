@@ -19,7 +19,7 @@ from services.alerting.records.records import TOPICS
 from services.alerting.store.query_rows import greatest_version, replace_queries
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import TopicNames
 

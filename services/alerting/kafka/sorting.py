@@ -28,7 +28,7 @@ from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
 from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.topic_names import TopicNames
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from services.alerting.store.episode_rows import NewRevision, StoredEpisode, ins
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.topic_names import TopicNames
 
 TIDIED_EVERY_S = 5.0

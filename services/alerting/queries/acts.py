@@ -14,8 +14,8 @@ from services.alerting.records.records import TOPICS
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.clock import Clock, system_clock_us
 from services.common.http.problem import try_again
-from services.common.instants import Clock, system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 
 _encode = msgspec.json.Encoder().encode

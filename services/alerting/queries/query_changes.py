@@ -16,9 +16,9 @@ from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
+from services.common.clock import system_clock_us
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
-from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from services.common.resources.resource import action
 

@@ -10,7 +10,7 @@ from services.alerting.receivers.connections import Poster
 from services.alerting.records.alert import Alert
 from services.alerting.records.receiver import AlertmanagerWay
 from services.alerting.store.delivery_rows import Waiting
-from services.common.instants import in_rfc_3339, system_clock_us
+from services.common.clock import in_rfc_3339, system_clock_us
 
 PATH = "/api/v2/alerts"
 AT_ONCE = 200

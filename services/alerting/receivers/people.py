@@ -7,7 +7,7 @@ from services.alerting.receivers.connections import DeliveryError
 from services.alerting.records.alert import Alert
 from services.alerting.records.receiver import PeopleWay
 from services.alerting.store.delivery_rows import Waiting
-from services.common.instants import in_rfc_3339
+from services.common.clock import in_rfc_3339
 
 logging.getLogger("apprise").setLevel(logging.CRITICAL)  # what it logs of a failure may name the URL
 

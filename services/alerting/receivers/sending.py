@@ -26,7 +26,7 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.delivery_rows import DeliveryRecord, DeliveryState, Waiting, encode_delivery
 from services.alerting.store.lease import Lease
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 
 AT_ONCE = 50

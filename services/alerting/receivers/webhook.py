@@ -10,7 +10,7 @@ from standardwebhooks import Webhook
 from services.alerting.receivers.connections import Poster
 from services.alerting.records.receiver import WebhookWay
 from services.alerting.store.delivery_rows import Waiting
-from services.common.instants import in_rfc_3339
+from services.common.clock import in_rfc_3339
 
 SOURCE = "/coincide/alerting"
 TYPE = "coincide.alert."

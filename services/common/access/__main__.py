@@ -18,7 +18,7 @@ from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
 from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
-from services.common.instants import in_rfc_3339, system_clock_us
+from services.common.clock import in_rfc_3339, system_clock_us
 from services.common.kafka_option import add_connection_option, connection_of
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from services.common.settings import SettingsError

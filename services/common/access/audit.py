@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from coincide.wire.fields import FormatVersion, Microseconds
 from services.common.access.caller import Caller
-from services.common.instants import Clock, system_clock_us
+from services.common.clock import Clock, system_clock_us
 from services.common.record_publisher import KafkaAwayError
 
 AUDIT = "audit"
@@ -23,7 +23,7 @@ AUDIT = "audit"
 log = logging.getLogger(__name__)
 
 
-class Publisher(Protocol):
+class RecordWriter(Protocol):
     """What writes one record; `RecordPublisher` does, and waits for it a bounded time."""
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> object:
@@ -56,7 +56,7 @@ class AuditTrail:
     def __init__(
         self,
         component: str,
-        publisher: Publisher,
+        publisher: RecordWriter,
         on_lost: Callable[[], object] = lambda: None,
         clock_us: Clock = system_clock_us,
     ) -> None:

@@ -9,9 +9,9 @@ from starlette.concurrency import run_in_threadpool
 from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.clock import Clock
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import try_again
-from services.common.instants import Clock
 from services.common.resources.resource import Edit, Resource
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02

@@ -14,7 +14,7 @@ from services.common.access.access_keys import id_in
 from services.console.access.gate import session_in
 from services.console.access.sessions import COOKIE, PersonSession, PersonSessions
 from services.console.metrics import ConsoleMetrics
-from services.console.rest.answers import CallerAnswer
+from services.console.rest.documents import CallerAnswer
 from services.console.rest.services import RestError, Services
 
 PAGE = (Path(__file__).parent / "sign_in.html").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from services.console.rest.answers import CallerAnswer
+from services.console.rest.documents import CallerAnswer
 
 COOKIE = "coincide_console"
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from nicegui import ui
 
-from services.console.rest.answers import MatchAnswer, TemplateAnswer
+from services.console.rest.documents import MatchAnswer, TemplateAnswer
 
 WIDE, LANE = 360, 26
 MOST_BARS = 200

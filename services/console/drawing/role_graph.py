@@ -36,7 +36,7 @@ class DrawnEdge:
 
 
 @dataclass(frozen=True)
-class Place:
+class WordPlace:
     """Where words stand: the middle of their base line, and how far they reach."""
 
     words: str
@@ -45,20 +45,20 @@ class Place:
     wide: float
     tall: float = LINE
 
-    def overlaps(self, other: Place) -> bool:
+    def overlaps(self, other: WordPlace) -> bool:
         """Whether the two cover each other in part."""
         is_beside = abs(self.x - other.x) >= (self.wide + other.wide) / 2
         return not is_beside and self.y - self.tall < other.y and other.y - other.tall < self.y
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """Where everything stands; `below` is what is said below the picture."""
 
     tall: float
-    circles: Sequence[Place]
-    streams: Sequence[Place]
-    edges: Sequence[Place]
+    circles: Sequence[WordPlace]
+    streams: Sequence[WordPlace]
+    edges: Sequence[WordPlace]
     below: Sequence[str]
 
 
@@ -85,28 +85,28 @@ def draw_role_graph(roles: Sequence[tuple[str, str]], edges: Sequence[DrawnEdge]
                 TextElement(tag="li", text=line)
 
 
-def layout_of(roles: Sequence[tuple[str, str]], edges: Sequence[DrawnEdge]) -> Layout:
+def layout_of(roles: Sequence[tuple[str, str]], edges: Sequence[DrawnEdge]) -> GraphLayout:
     """Return where the words of roles and edges stand: apart from each other, and within the picture.
 
     The stream of a role in the upper half stands above it, out of the way of an edge that leads down.
     """
     tall, radius = _size(len(roles))
     at = {role: _place(nth, len(roles), tall, radius) for nth, (role, _) in enumerate(roles)}
-    circles = [Place(_short(role, radius), x, y + radius, 2 * radius, 2 * radius) for role, (x, y) in at.items()]
+    circles = [WordPlace(_short(role, radius), x, y + radius, 2 * radius, 2 * radius) for role, (x, y) in at.items()]
     wanted = [_beside(stream[:LONGEST_STREAM], at[role], tall, radius) for role, stream in roles]
     streams = _placed(wanted, circles)
     below = [] if streams is not None else [f"{', '.join(of)}: {stream}" for stream, of in _by_stream(roles).items()]
     taken = [*circles, *(streams or ())]
     words, said = _on_lines(edges, at, taken)
-    return Layout(tall, circles, streams or (), words, [*below, *said])
+    return GraphLayout(tall, circles, streams or (), words, [*below, *said])
 
 
 def _on_lines(
-    edges: Sequence[DrawnEdge], at: Mapping[str, At], taken: Sequence[Place]
-) -> tuple[Sequence[Place], list[str]]:
+    edges: Sequence[DrawnEdge], at: Mapping[str, At], taken: Sequence[WordPlace]
+) -> tuple[Sequence[WordPlace], list[str]]:
     """Return what stands on the lines, and what is said below: the words, or numbers of them, or the pairs of each."""
 
-    def on(words: Mapping[str, str]) -> list[Place] | None:
+    def on(words: Mapping[str, str]) -> list[WordPlace] | None:
         return _placed([_along(words[each.words], *(at[role] for role in each.between)) for each in edges], taken)
 
     if (places := on({each.words: each.words for each in edges})) is not None:
@@ -120,9 +120,9 @@ def _on_lines(
     return (), [f"{', '.join(of)}: {words}" for words, of in pairs.items()]
 
 
-def _placed(wanted: Sequence[Iterator[Place]], taken: Sequence[Place]) -> list[Place] | None:
+def _placed(wanted: Sequence[Iterator[WordPlace]], taken: Sequence[WordPlace]) -> list[WordPlace] | None:
     """Return for each the first place that is free; None where one finds none."""
-    placed: list[Place] = []
+    placed: list[WordPlace] = []
     for places in wanted:
         free = (each for each in places if not any(map(each.overlaps, [*taken, *placed])))
         found = next(free, None)
@@ -132,14 +132,14 @@ def _placed(wanted: Sequence[Iterator[Place]], taken: Sequence[Place]) -> list[P
     return placed
 
 
-def _along(words: str, begin: At, end: At) -> Iterator[Place]:
+def _along(words: str, begin: At, end: At) -> Iterator[WordPlace]:
     """Yield where words may stand on a line, the best first."""
     (x0, y0), (x1, y1) = begin, end
     for share in _SHARES:
         yield _within(words, x0 + share * (x1 - x0), y0 + share * (y1 - y0) - 5)
 
 
-def _beside(stream: str, at: At, tall: float, radius: float) -> Iterator[Place]:
+def _beside(stream: str, at: At, tall: float, radius: float) -> Iterator[WordPlace]:
     """Yield where a stream may stand beside its role."""
     x, y = at
     above, below = y - radius - 6, y + radius + 16
@@ -147,11 +147,11 @@ def _beside(stream: str, at: At, tall: float, radius: float) -> Iterator[Place]:
         yield _within(stream, x, base)
 
 
-def _within(words: str, x: float, y: float) -> Place:
+def _within(words: str, x: float, y: float) -> WordPlace:
     """Return words at x, or beside it where they would leave the picture."""
     wide = LETTER * len(words)
     most = WIDE - EDGE - wide / 2
-    return Place(words, max(min(x, most), EDGE + wide / 2), y, wide)
+    return WordPlace(words, max(min(x, most), EDGE + wide / 2), y, wide)
 
 
 def _size(count: int) -> tuple[float, float]:
@@ -174,7 +174,7 @@ def _line(begin: At, end: At) -> None:
         line.props[name] = f"{value:.1f}"
 
 
-def _role(place: Place) -> None:
+def _role(place: WordPlace) -> None:
     circle = ui.element("circle")
     radius = place.tall / 2
     for name, value in (("cx", place.x), ("cy", place.y - radius), ("r", radius)):

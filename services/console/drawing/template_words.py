@@ -1,6 +1,6 @@
 """A template in words: when something most likely happened, seen from the time that the sensor reported."""
 
-from services.console.rest.answers import TemplateAnswer
+from services.console.rest.documents import TemplateAnswer
 
 MOST_LIKELY = 0.5
 

@@ -18,7 +18,7 @@ from nicegui import context, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import Change, RestError, Service
+from services.console.rest.services import ChangeRequest, RestError, Service
 
 BANNER_EVERY_S, AGAIN_EVERY_S, COPIED_WITHIN_S = 1.0, 2.0, 5.0
 CHANGED_MEANWHILE = "Somebody has changed it meanwhile. Load the page again to see what it is now."
@@ -285,7 +285,7 @@ def copy_button(text: str | Callable[[], str | Awaitable[str]], label: str = "Co
     shown.set_visibility(False)
 
 
-class Refusal(Protocol):
+class RefusalNote(Protocol):
     """What says why a change is refused: a line, or the fields of a form."""
 
     def set_text(self, text: str) -> object:
@@ -295,9 +295,9 @@ class Refusal(Protocol):
 def change_button(
     viewer: Viewer,
     words: str,
-    change: Callable[[], Change],
+    change: Callable[[], ChangeRequest],
     when_done: Callable[[Any], Awaitable[None]],
-    refused: Refusal,
+    refused: RefusalNote,
     *,
     kind: str = "quiet",
     label: str | None = None,

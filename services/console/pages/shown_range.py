@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 from urllib.parse import urlencode
 
-from services.common.instants import LAST_US, in_rfc_3339, rfc_3339_us, system_clock_us
+from services.common.clock import LAST_US, in_rfc_3339, rfc_3339_us, system_clock_us
 from services.console.pages.time_words import TimeWords
 
 MINUTE_US = 60_000_000

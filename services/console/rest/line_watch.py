@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from services.console.rest.answers import AlertAnswer, PageAnswer
 from services.console.rest.component_readings import ComponentReading, ComponentTrend, Samples
+from services.console.rest.documents import AlertAnswer, PageAnswer
 from services.console.rest.services import Parameters, Rest, RestError, Service, Services
 
 COMPONENTS: tuple[Service, ...] = ("ingest", "fusion", "alerting", "archive", "history")

@@ -14,7 +14,7 @@ import httpx2
 import msgspec
 
 from services.console.metrics import ConsoleMetrics
-from services.console.rest.answers import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, SupersededAnswer
+from services.console.rest.documents import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, SupersededAnswer
 from services.console.rest.services import Rest, RestError, Services, problem_sentence, reason_of
 
 KINDS: dict[str, type[Any]] = {

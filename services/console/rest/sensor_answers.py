@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from services.console.rest.answers import TemplateAnswer
+from services.console.rest.documents import TemplateAnswer
 
 
 class StreamAnswer(Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ class RestError(Exception):
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeRequest:
     """A request that changes something; `why` goes to the audit trail."""
 
     method: str
@@ -184,7 +184,7 @@ class Rest:
         answer = await self.services.ask(self.request("POST", service, path, body=body), service)
         return read_answer(kind, answer, service)
 
-    async def make(self, change: Change) -> Any:
+    async def make(self, change: ChangeRequest) -> Any:
         """Return the JSON of the answer to a change; None where it has no body."""
         request = self.request(change.method, change.service, change.path, change.parameters, change.body)
         request.headers.encoding = "utf-8"
@@ -193,7 +193,7 @@ class Rest:
         answer = await self.services.ask(request, change.service)
         return read_answer(object, answer, change.service) if answer else None
 
-    def command(self, change: Change) -> str:
+    def command(self, change: ChangeRequest) -> str:
         """Return the command that makes the very same change."""
         said = change.parameters, change.body, change.all_headers
         return self.curl(change.method, change.service, change.path, *said)

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from services.console.rest.answers import TemplateAnswer
+from services.console.rest.documents import TemplateAnswer
 from services.console.rest.services import Rest, RestError, path_of
 
 MOST_KEPT = 5000

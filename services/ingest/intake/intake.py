@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from services.common.access.key_scopes import PostingRights
-from services.common.instants import Clock, system_clock_us
+from services.common.clock import Clock, system_clock_us
 from services.ingest.intake.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher

@@ -10,7 +10,7 @@ from functools import partial
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from services.common.instants import Clock, system_clock_us
+from services.common.clock import Clock, system_clock_us
 from services.common.kafka.faults import in_words, refusal_of
 from services.common.topic_names import TopicNames
 from services.ingest.kafka.frame import Frame, heartbeat

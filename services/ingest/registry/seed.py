@@ -18,9 +18,9 @@ from kafka.future import Future
 from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
+from services.common.clock import system_clock_us
 from services.common.compacted_topic import read_whole
 from services.common.declared_streams import DeclaredStreams
-from services.common.instants import system_clock_us
 from services.common.kafka.clients import close_producer, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import failed

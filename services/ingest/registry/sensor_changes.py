@@ -17,9 +17,9 @@ from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.fields import LONGEST_NAME
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
+from services.common.clock import Clock
 from services.common.http.problem import Problem, try_again
 from services.common.http.strict_requests import document_as
-from services.common.instants import Clock
 from services.common.resources.changes import Changes, Publisher
 from services.common.resources.resource import Resource, at_hand, version_of
 from services.ingest.registry.named_templates import record_of, renewed

@@ -2,7 +2,7 @@
 
 from msgspec import Raw, json
 
-from coincide.wire.detection_record import FRAME_VERSION, MOST_DETECTIONS, Columns, FrameRecord, Stamp
+from coincide.wire.detection_record import FRAME_VERSION, MOST_DETECTIONS, DetectionColumns, FrameRecord, Stamp
 from services.ingest.kafka.frame import Frame
 from services.ingest.registry.snapshot import StreamStamp
 from services.ingest.stamping.posted import NO_ATTRIBUTES
@@ -50,7 +50,7 @@ class FrameDraft:
     def _record(self, rows: slice, received_at_us: int) -> FrameRecord:
         stamps, attributes = self._stamps[rows], self._attributes[rows]
         position = {stamp: nth for nth, stamp in enumerate(dict.fromkeys(stamps))}
-        columns = Columns([*map(position.__getitem__, stamps)], self._times_us[rows], self._ids[rows])
+        columns = DetectionColumns([*map(position.__getitem__, stamps)], self._times_us[rows], self._ids[rows])
         if attributes.count(NO_ATTRIBUTES) < len(attributes):
             columns.attributes = [*map(Raw, attributes)]
         return FrameRecord(

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
 from coincide.wire.fields import LONGEST_NAME, Name
-from services.common.instants import LAST_US, rfc_3339_us
+from services.common.clock import LAST_US, rfc_3339_us
 from services.ingest.registry.sensors import MOST_BUCKETS
 from services.ingest.verdicts import INT64, Reason, Refused
 

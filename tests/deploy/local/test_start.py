@@ -14,7 +14,7 @@ import pytest
 from deploy.host.machine import LocalError
 from deploy.local import __main__ as command
 from deploy.local.layout import Layout
-from deploy.local.progress import lines
+from deploy.local.start_progress import lines
 from deploy.local.supervision import MOST_ENDS, Start, Supervision
 from deploy.local.system import HaltedError, PartlyUpError, System
 from services.common.http.problem_document import MEDIA_TYPE, problem_document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.supply.parts import Part, parts
+from deploy.supply.parts import ShippedPart, parts
 
 pytest.importorskip("cyclonedx", reason="the packages of development were installed before this one was among them")
 
@@ -15,8 +15,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 from deploy.supply.bill import SCHEMA, bill_of, licence_table, main
 
 WHEN = datetime(2026, 11, 24, tzinfo=UTC)
-PACKAGE = Part("pkg:pypi/a@1", None, "a", "1", "MIT", ("0" * 64, "1" * 64), ("services", "fusion"))
-JAR = Part("pkg:maven/org.b/b@2", "org.b", "b", "2", None, ("2" * 64,), ("broker",))
+PACKAGE = ShippedPart("pkg:pypi/a@1", None, "a", "1", "MIT", ("0" * 64, "1" * 64), ("services", "fusion"))
+JAR = ShippedPart("pkg:maven/org.b/b@2", "org.b", "b", "2", None, ("2" * 64,), ("broker",))
 
 
 def test_it_is_valid_and_names_every_part() -> None:

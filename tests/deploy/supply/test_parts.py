@@ -8,7 +8,7 @@ import pytest
 
 from deploy.host.machine import ROOT
 from deploy.jvm.jars import CHECKSUMS, read_checksums
-from deploy.supply.parts import IMAGE_ENVIRONMENT, JAR_ORIGINS, LOCKS, Part, licence_of, parts
+from deploy.supply.parts import IMAGE_ENVIRONMENT, JAR_ORIGINS, LOCKS, ShippedPart, licence_of, parts
 
 #: Licences are read from what is installed, and another Python has other versions of some packages.
 OF_THE_IMAGES = pytest.mark.skipif(
@@ -18,12 +18,12 @@ OF_THE_IMAGES = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def listed() -> list[Part]:
+def listed() -> list[ShippedPart]:
     return parts()
 
 
 @pytest.mark.parametrize("image", LOCKS)
-def test_every_pin_of_an_image_is_a_part(image: str, listed: list[Part]) -> None:
+def test_every_pin_of_an_image_is_a_part(image: str, listed: list[ShippedPart]) -> None:
     lock = LOCKS[image].read_text(encoding="utf-8")
     pins = re.findall(r"^([\w.-]+==[\w.+!]+)(?: ; (.+?))? \\$", lock, re.MULTILINE)
     always = {f"pkg:pypi/{pin.replace('==', '@')}" for pin, marker in pins if not marker}
@@ -38,7 +38,7 @@ def test_every_pin_of_an_image_is_a_part(image: str, listed: list[Part]) -> None
     assert f"FROM python:{IMAGE_ENVIRONMENT['python_version']}-" in dockerfile
 
 
-def test_every_jar_is_a_part_with_its_checksum(listed: list[Part]) -> None:
+def test_every_jar_is_a_part_with_its_checksum(listed: list[ShippedPart]) -> None:
     jars = {
         (f"{'broker' if part.used_by == ('broker',) else 'spark'}/{part.name}-{part.version}.jar", *part.sha256)
         for part in listed
@@ -47,12 +47,12 @@ def test_every_jar_is_a_part_with_its_checksum(listed: list[Part]) -> None:
     assert jars == set(read_checksums(CHECKSUMS).items())
 
 
-def test_no_origin_is_of_a_jar_that_is_gone(listed: list[Part]) -> None:
+def test_no_origin_is_of_a_jar_that_is_gone(listed: list[ShippedPart]) -> None:
     origins = tomllib.loads(JAR_ORIGINS.read_text(encoding="utf-8"))
     assert {name for jars in origins.values() for name in jars} == {part.name for part in listed if part.group}
 
 
-def test_a_jar_has_the_group_that_it_is_fetched_by(listed: list[Part]) -> None:
+def test_a_jar_has_the_group_that_it_is_fetched_by(listed: list[ShippedPart]) -> None:
     ivy = (ROOT / "deploy/jvm/ivy.xml").read_text(encoding="utf-8")
     fetched = re.findall(r'org="([^"]+)" name="([^"]+)" rev="([^"]+)"', ivy)
     assert len(fetched) == 7
@@ -60,7 +60,7 @@ def test_a_jar_has_the_group_that_it_is_fetched_by(listed: list[Part]) -> None:
 
 
 @OF_THE_IMAGES
-def test_every_part_names_its_licence(listed: list[Part]) -> None:
+def test_every_part_names_its_licence(listed: list[ShippedPart]) -> None:
     assert not [part.purl for part in listed if not part.licence]
     known = {part.name: part.licence for part in listed}
     assert known["pyspark"] == known["kafka_2.13"] == "Apache-2.0"

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
 from services.common.access.audit import AuditTrail
-from services.common.instants import Clock
+from services.common.clock import Clock
 from services.ingest.app import create_app
 from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError

@@ -11,7 +11,7 @@ import pytest
 from coincide.fusion.saving.state_format import FORMAT
 from services.common.checkpoint_folder import IDENTITY_FILE, spark_folder
 from spark_jobs.recovery.checkpoint import (
-    Declared,
+    CheckpointPurpose,
     committed_offsets,
     lost_checkpoint,
     offsets_of,
@@ -20,12 +20,12 @@ from spark_jobs.recovery.checkpoint import (
 )
 from spark_jobs.recovery.halt import Halt
 
-DECLARED = Declared(shards=1)
+DECLARED = CheckpointPurpose(shards=1)
 
 never_asked = Mock(side_effect=AssertionError("nobody may ask Kafka here"))
 
 
-def reopen(folder: Path, declared: Declared = DECLARED) -> str:
+def reopen(folder: Path, declared: CheckpointPurpose = DECLARED) -> str:
     return open_checkpoint(folder, declared, rebuild=False, has_matches=never_asked)
 
 
@@ -103,7 +103,7 @@ def test_an_identity_without_its_folder_is_damage(folder: Path, spark: Path) -> 
         (replace(DECLARED, state_format=99), f"was made with state_format {FORMAT}, not 99"),
     ],
 )
-def test_another_declaration_is_refused(folder: Path, declared: Declared, sentence: str) -> None:
+def test_another_declaration_is_refused(folder: Path, declared: CheckpointPurpose, sentence: str) -> None:
     with pytest.raises(Halt, match=sentence):
         reopen(folder, declared)
 

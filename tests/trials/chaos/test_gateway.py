@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from trials.chaos.gateway import Gateway
 from trials.chaos.ledger import Ledger
 

@@ -14,10 +14,10 @@ from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrif
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.common.access.access_keys import KeyRing, new_key
+from services.common.access.access_routes import ChangeBody, KeyBody
 from services.common.access.audit import AuditedChange
 from services.common.access.audit_topic import _change_in
 from services.common.access.keys_topic import KeysView
-from services.common.access.routes import ChangeBody, KeyBody
 from services.common.health_board import HealthFeed
 from services.ingest.http.sensors_api import SensorFilters, SensorListing
 from services.ingest.metrics import IngestMetrics

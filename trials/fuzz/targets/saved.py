@@ -9,7 +9,7 @@ from msgspec import json
 from services.common.checkpoint_folder import IDENTITY_FILE
 from spark_jobs.job.processor import FusionCores, restored_shard
 from spark_jobs.recovery.checkpoint import (
-    Declared,
+    CheckpointPurpose,
     committed_offsets,
     open_checkpoint,
     refuse_damaged_logs,
@@ -49,7 +49,7 @@ def _entries() -> Sequence[bytes]:
 
 
 FILES = {
-    IDENTITY_FILE: json.encode(Declared(1).identity("a")),
+    IDENTITY_FILE: json.encode(CheckpointPurpose(1).identity("a")),
     "a/offsets/3": b'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"coincide.detections":{"0":12}}\n-\n',
     "a/commits/3": b'v1\n{"nextBatchWatermarkMs":0}\n',
 }
@@ -69,7 +69,7 @@ def _checkpoint(line: bytes) -> None:
 
 
 def _open(folder: Path) -> str:
-    return open_checkpoint(folder, Declared(1), rebuild=False, has_matches=lambda: True)
+    return open_checkpoint(folder, CheckpointPurpose(1), rebuild=False, has_matches=lambda: True)
 
 
 def _halted(look: Callable[[Path], object], folder: Path) -> None:

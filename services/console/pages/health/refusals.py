@@ -9,13 +9,13 @@ from typing import Any
 
 from nicegui import ui
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, choice, copy_button, empty_state, text_field
 from services.console.pages.time_words import duration
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import DeadLetterAnswer, PageAnswer
+from services.console.rest.documents import DeadLetterAnswer, PageAnswer
 from services.console.rest.services import RestError
 
 SHOWN = 200

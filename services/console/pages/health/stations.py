@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from services.console.pages.health.faults import (
+from services.console.pages.health.fault_list import (
     RECENT_S,
-    Fault,
+    HealthFault,
     Station,
     batch_age_s,
     kafka_is_up,
@@ -52,12 +52,12 @@ class StationKind:
     told_by: Service
     figures: Callable[[LineReading], Sequence[Figure]]
 
-    def view(self, line: LineReading, faults: Sequence[Fault]) -> StationView:
+    def view(self, line: LineReading, faults: Sequence[HealthFault]) -> StationView:
         """Return what to show of it."""
         state, why = self._state(line, [each for each in faults if each.station == self.station])
         return StationView(state, why, self.figures(line))
 
-    def _state(self, line: LineReading, own: Sequence[Fault]) -> tuple[State, str]:
+    def _state(self, line: LineReading, own: Sequence[HealthFault]) -> tuple[State, str]:
         if own:
             return "wrong", f"{counted(len(own), 'fault')}, see above"
         if self.station in ("detections", "results"):

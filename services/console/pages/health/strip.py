@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
-from services.console.pages.health.faults import Fault
+from services.console.pages.health.fault_list import HealthFault
 from services.console.pages.health.stations import StationKind, StationView
 from services.console.pages.number_words import UNKNOWN
 from services.console.pages.shell import Words, copy_button
@@ -39,7 +39,7 @@ class StationBox:
             Words("dt", name)
             return Words("dd", "").classes("number")
 
-    def show(self, line: LineReading, faults: Sequence[Fault]) -> None:
+    def show(self, line: LineReading, faults: Sequence[HealthFault]) -> None:
         """Say what is known now."""
         view = self._kind.view(line, faults)
         self._say_state(view)
@@ -67,7 +67,7 @@ class Strip:
             strip.props["aria-label"] = label
             self._boxes = [StationBox(each, line) for each in kinds]
 
-    def show(self, line: LineReading, faults: Sequence[Fault]) -> None:
+    def show(self, line: LineReading, faults: Sequence[HealthFault]) -> None:
         """Say what is known now."""
         for box in self._boxes:
             box.show(line, faults)

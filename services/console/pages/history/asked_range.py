@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from services.common.instants import in_rfc_3339, system_clock_us
+from services.common.clock import in_rfc_3339, system_clock_us
 from services.console.pages.shell import VALUE, Words, choice
 from services.console.pages.time_words import TimeWords
 

@@ -11,7 +11,7 @@ from services.console.pages.history.asked_range import AskedRange
 from services.console.pages.history.run_words import PATH, address_of
 from services.console.pages.shell import VALUE, Words, change_button, choice
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import Change
+from services.console.rest.services import ChangeRequest
 
 KINDS = {"": "complete: nobody is late", "live": "as live: what was said then"}
 SOURCES = {"": "what there is", "archive": "the archive", "topic": "Kafka"}
@@ -76,8 +76,8 @@ class AskForm:
             asked["min_threshold"] = float(self._least)
         return asked | ({"keeps_matches": False} if self._counts_only else {})
 
-    def _change(self) -> Change:
-        return Change("POST", "alerting", PATH, self.body())
+    def _change(self) -> ChangeRequest:
+        return ChangeRequest("POST", "alerting", PATH, self.body())
 
     async def _asked(self, run: Any) -> None:
         ui.navigate.to(address_of(str(run["run"])))

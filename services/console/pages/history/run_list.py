@@ -11,8 +11,8 @@ from services.console.pages.history.run_words import R, RunKind, exact_range_of,
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button, change_button, copy_button, empty_state, figure
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.documents import PageAnswer
+from services.console.rest.services import ChangeRequest, RestError, path_of
 
 
 class RunList(Generic[R]):
@@ -101,7 +101,7 @@ class RunList(Generic[R]):
         if not self._viewer.may("queries"):
             return
         words = "Remove" if run.is_over else "Cancel"
-        change = Change("DELETE", "alerting", self._kind.path + path_of(run.run))
+        change = ChangeRequest("DELETE", "alerting", self._kind.path + path_of(run.run))
         offer, place = ui.element("div"), ui.element("div").classes("stack")
 
         async def done(_answer: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from services.console.drawing.columns import (
+from services.console.drawing.table_columns import (
     drawn_alert,
     drawn_detections,
     drawn_episode,
@@ -17,12 +17,12 @@ from services.console.drawing.columns import (
 )
 from services.console.pages.now.history_of_range import KeptThings
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, TemplateAnswer
+from services.console.rest.documents import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, TemplateAnswer
 from services.console.rest.live_feed import DETECTIONS, LiveEvent
 
 
 @dataclass
-class Change:
+class TimelineChange:
     """What has come, what stands no longer, and how many detections were left out on the way."""
 
     matches: list[MatchAnswer] = field(default_factory=list)

@@ -8,7 +8,7 @@ from services.console.drawing.timeline import TimelineElement
 from services.console.pages.now.history_of_range import KeptThings
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import SensorAnswer
+from services.console.rest.documents import SensorAnswer
 
 
 class NowContext(Protocol):

@@ -13,18 +13,18 @@ import msgspec
 from nicegui import ui
 
 from services.common.fault_sentences import fault_of
-from services.console.drawing.columns import spread_of, template_id
 from services.console.drawing.density import DensityLane, draw_densities
+from services.console.drawing.table_columns import spread_of, template_id
 from services.console.drawing.template_words import said_of
 from services.console.pages.now.context import NowContext
 from services.console.pages.now.history_of_range import read_recent
 from services.console.pages.now.moments import together
-from services.console.pages.now.onset import OnsetBar, onset_bars
+from services.console.pages.now.onset_sentence import OnsetBar, onset_bars
 from services.console.pages.now.reading_curve import draw_readings, readings_of
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import TimeWords, duration, probability, rate, within
-from services.console.rest.answers import (
+from services.console.rest.documents import (
     AlertAnswer,
     EpisodeAnswer,
     MatchAnswer,

@@ -6,13 +6,13 @@ from typing import Any
 
 from nicegui import ui
 
-from services.common.instants import in_rfc_3339, system_clock_us
-from services.console.pages.now import demo
+from services.common.clock import in_rfc_3339, system_clock_us
+from services.console.pages.now import demo_note
 from services.console.pages.queries.examples import show_examples
 from services.console.pages.shell import Words, button, change_button, choice, copy_button, empty_state
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import SensorAnswer
-from services.console.rest.services import Change, RestError
+from services.console.rest.documents import SensorAnswer
+from services.console.rest.services import ChangeRequest, RestError
 
 OFFERED = 50
 
@@ -49,19 +49,21 @@ def _link(address: str, words: str) -> None:
 
 def _offer_demo(viewer: Viewer) -> None:
     Words("span", "Three detectors saw the neutrinos of a supernova in 1987, with clocks that did not agree. ")
-    if not viewer.may("admin") or not demo.is_there():
-        Words("span", "A key with the scope admin may load what they saw." if demo.is_there() else "Run make demo.")
+    if not viewer.may("admin") or not demo_note.is_there():
+        Words(
+            "span", "A key with the scope admin may load what they saw." if demo_note.is_there() else "Run make demo."
+        )
         return
 
     async def load() -> None:
         try:
-            await demo.load_demo(viewer.rest, said.set_text)
+            await demo_note.load_demo(viewer.rest, said.set_text)
         except RestError as error:
             said.set_text(str(error))
 
     with ui.element("div").classes("row"):
         button("Load what they saw", load, kind="strong")
-        copy_button(lambda: demo.commands(viewer.rest), does="Load what they saw")
+        copy_button(lambda: demo_note.commands(viewer.rest), does="Load what they saw")
     said = Words("span", "").props("role=status")
 
 
@@ -74,8 +76,8 @@ def _offer_post(viewer: Viewer, sensors: list[SensorAnswer]) -> None:
         return
     chosen = {"sensor": sensors[0].id}
 
-    def change() -> Change:
-        return Change("POST", "ingest", "/v1/detections", _body(chosen["sensor"], sensors))
+    def change() -> ChangeRequest:
+        return ChangeRequest("POST", "ingest", "/v1/detections", _body(chosen["sensor"], sensors))
 
     async def done(_answer: Any) -> None:
         said.set_text("Accepted: it appears in its lane within a second.")

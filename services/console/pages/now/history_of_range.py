@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import AlertAnswer, EpisodeAnswer, MatchAnswer, PageAnswer, RecentAnswer
+from services.console.rest.documents import AlertAnswer, EpisodeAnswer, MatchAnswer, PageAnswer, RecentAnswer
 from services.console.rest.services import Parameters
 
 PAGE_MOST = 1000

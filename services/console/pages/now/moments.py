@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import TimeWords, duration, probability
-from services.console.rest.answers import EpisodeAnswer, MatchAnswer
+from services.console.rest.documents import EpisodeAnswer, MatchAnswer
 
 OLD_US = 3600 * 1_000_000
 

@@ -12,7 +12,7 @@ from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords, probability, within
-from services.console.rest.answers import EpisodeAnswer, MatchAnswer
+from services.console.rest.documents import EpisodeAnswer, MatchAnswer
 
 ROWS = 8
 MOST_KEPT = 400

@@ -10,31 +10,31 @@ from nicegui import ui
 from services.console.pages.number_words import counted
 from services.console.pages.shell import Words, figure
 from services.console.pages.time_words import TimeWords
-from services.console.rest.answers import RecentDetectionAnswer
+from services.console.rest.documents import RecentDetectionAnswer
 
 WIDE, TALL, EDGE = 320, 72, 3
 MOST_CURVES = 3
 
 
-class Reading(NamedTuple):
+class CurvePoint(NamedTuple):
     """A number that was read, and when, by the sensor's clock."""
 
     at_us: int
     value: float
 
 
-def readings_of(seen: Iterable[RecentDetectionAnswer], sensor: str, stream: str) -> dict[str, list[Reading]]:
+def readings_of(seen: Iterable[RecentDetectionAnswer], sensor: str, stream: str) -> dict[str, list[CurvePoint]]:
     """Return what one sensor read on one stream, by the names of its attributes that are numbers, in order of time."""
-    found: dict[str, list[Reading]] = {}
+    found: dict[str, list[CurvePoint]] = {}
     for each in seen:
         if (each.sensor, each.stream) == (sensor, stream):
             for name, value in each.attributes.items():
                 if isinstance(value, int | float) and not isinstance(value, bool):
-                    found.setdefault(name, []).append(Reading(each.detected_at_us, value))
+                    found.setdefault(name, []).append(CurvePoint(each.detected_at_us, value))
     return {name: sorted(readings) for name, readings in sorted(found.items()) if len(readings) > 1}
 
 
-def draw_readings(readings: dict[str, list[Reading]], times: TimeWords) -> None:
+def draw_readings(readings: dict[str, list[CurvePoint]], times: TimeWords) -> None:
     """Draw a curve for each of the first attributes."""
     for name, curve in list(readings.items())[:MOST_CURVES]:
         least, most = min(each.value for each in curve), max(each.value for each in curve)
@@ -47,11 +47,11 @@ def draw_readings(readings: dict[str, list[Reading]], times: TimeWords) -> None:
                 figure(times.instant(each.at_us), times.exact(each.at_us))
 
 
-def _draw(curve: Sequence[Reading], least: float, most: float, said: str) -> None:
+def _draw(curve: Sequence[CurvePoint], least: float, most: float, said: str) -> None:
     begin_us, wide_us = curve[0].at_us, max(curve[-1].at_us - curve[0].at_us, 1)
     tall = most - least or 1.0
 
-    def point(each: Reading) -> str:
+    def point(each: CurvePoint) -> str:
         x = EDGE + (each.at_us - begin_us) / wide_us * (WIDE - 2 * EDGE)
         return f"{x:.1f} {EDGE + (most - each.value) / tall * (TALL - 2 * EDGE):.1f}"
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.console.pages.now.context import NowContext
 from services.console.pages.now.moments import Moment, last_moments
 from services.console.pages.number_words import counted
 from services.console.pages.shell import Words
-from services.console.rest.answers import EpisodeAnswer, MatchAnswer, PageAnswer
+from services.console.rest.documents import EpisodeAnswer, MatchAnswer, PageAnswer
 from services.console.rest.services import Parameters, Rest, RestError
 
 LOOKED_AT = 200

@@ -18,7 +18,7 @@ LONGEST_TEXT = 60_000
 TextView = Literal["json", "sql"]
 
 
-class Fault(NamedTuple):
+class DraftFault(NamedTuple):
     """What is wrong, in a sentence, and in which line of the text that was edited; 0: no line is known."""
 
     sentence: str
@@ -32,7 +32,7 @@ class Draft:
     id: str
     document: dict[str, Any]
     version: int | None = None  # the one it is a change of; None: it is new
-    fault: Fault | None = None
+    fault: DraftFault | None = None
     unread: tuple[TextView, str] | None = None  # what somebody wrote that is no JSON or SQL, until it is
     on_change: list[Callable[[], None]] = field(default_factory=list)
 
@@ -50,13 +50,13 @@ class Draft:
         try:
             query_from_json({**document, "id": self.id or "new"})
         except CoincideError as error:
-            self.fault = Fault(str(error), line_of(error.field, text))
+            self.fault = DraftFault(str(error), line_of(error.field, text))
         for tell in self.on_change:
             tell()
 
     def refuse(self, sentence: str) -> None:
         """Say of the document that it is not what somebody wrote, until that is taken over."""
-        self.fault = Fault(sentence)
+        self.fault = DraftFault(sentence)
         for tell in self.on_change:
             tell()
 
@@ -65,14 +65,16 @@ class Draft:
         try:
             document = json.loads(text[:LONGEST_TEXT])
         except json.JSONDecodeError as error:
-            self._blame(Fault(f"line {error.lineno}, column {error.colno}: {error.msg}", error.lineno), "json", text)
+            self._blame(
+                DraftFault(f"line {error.lineno}, column {error.colno}: {error.msg}", error.lineno), "json", text
+            )
         except RecursionError:
-            self._blame(Fault("it is nested too deeply", 1), "json", text)
+            self._blame(DraftFault("it is nested too deeply", 1), "json", text)
         else:
             if isinstance(document, dict):
                 self.put(document, text)
             else:
-                self._blame(Fault("a query is an object: { ... }", 1), "json", text)
+                self._blame(DraftFault("a query is an object: { ... }", 1), "json", text)
 
     @property
     def sql_text(self) -> str:
@@ -89,11 +91,11 @@ class Draft:
         try:
             query = query_from_sql(text, self.id or "new")
         except CoincideError as error:
-            self._blame(Fault(str(error), getattr(error, "line", 0)), "sql", text)
+            self._blame(DraftFault(str(error), getattr(error, "line", 0)), "sql", text)
         else:
             self.put({name: each for name, each in query.to_json().items() if name != "id"})
 
-    def _blame(self, fault: Fault, view: TextView, text: str) -> None:
+    def _blame(self, fault: DraftFault, view: TextView, text: str) -> None:
         self.fault, self.unread = fault, (view, text[:LONGEST_TEXT])
         for tell in self.on_change:
             tell()

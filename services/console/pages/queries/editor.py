@@ -16,7 +16,7 @@ from services.console.pages.queries.known_names import KnownNames
 from services.console.pages.shell import Words, button, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import ExplainAnswer
-from services.console.rest.services import UNFIT, Change, RestError, path_of
+from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
 SETTLED_S = 0.7  # without a keystroke, before it is explained
 VIEWS = {"form": "Form", "json": "JSON", "sql": "SQL"}
@@ -137,7 +137,7 @@ class QueryEditor:
             return [str(error)]
         return explained.sentences
 
-    def _change(self) -> Change:
+    def _change(self) -> ChangeRequest:
         """Return the request that saves the draft; a `RestError` says what it lacks."""
         draft = self._draft
         if not draft.id:
@@ -147,7 +147,7 @@ class QueryEditor:
         if draft.fault is not None:
             raise RestError(draft.fault.sentence, UNFIT)
         seen = {"If-None-Match": "*"} if draft.version is None else {"If-Match": f'"{draft.version}"'}
-        return Change("PUT", "alerting", self._path, draft.document, seen, self._why)
+        return ChangeRequest("PUT", "alerting", self._path, draft.document, seen, self._why)
 
     async def _saved(self, _answer: Any) -> None:
         await self._when_saved(self._draft.id)

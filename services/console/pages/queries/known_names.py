@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer, ReceiverListAnswer, SensorAnswer
+from services.console.rest.documents import PageAnswer, ReceiverListAnswer, SensorAnswer
 from services.console.rest.sensor_answers import StreamAnswer, StreamListAnswer
 from services.console.rest.services import Parameters, RestError, Service
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from services.console.pages.number_words import counted
 from services.console.rest.run_answers import RunAnswer
-from services.console.rest.services import Change, Rest, RestError, path_of
+from services.console.rest.services import ChangeRequest, Rest, RestError, path_of
 
 RUNS = "/v1/history-runs"
 LOOK_EVERY_S, GIVE_UP_S = 0.4, 300.0
 
 
-class Example(NamedTuple):
+class PastMatch(NamedTuple):
     """A match of a run."""
 
     id: str
@@ -53,7 +53,7 @@ class PastRuns:
             run = await self._rest.get(RunAnswer, "alerting", path_of("v1", "history-runs", run.run))
         return run
 
-    async def examples(self, asked: Mapping[str, Any], is_wanted: Callable[[], bool]) -> list[Example]:
+    async def examples(self, asked: Mapping[str, Any], is_wanted: Callable[[], bool]) -> list[PastMatch]:
         """Return the matches of a run; none where there are too many for one answer, or nobody wants them any more."""
         run = await self._rest.post(RunAnswer, "alerting", RUNS, asked)
         try:
@@ -62,7 +62,7 @@ class PastRuns:
         finally:
             await self._leave(run.run)
 
-    async def _matches(self, run: RunAnswer) -> list[Example]:
+    async def _matches(self, run: RunAnswer) -> list[PastMatch]:
         try:
             lines = await self._rest.text("alerting", path_of("v1", "history-runs", run.run, "matches"))
         except RestError as error:
@@ -76,7 +76,7 @@ class PastRuns:
         if self._may_remove:
             with suppress(RestError):  # it is gone
                 path = path_of("v1", "history-runs", run)
-                await self._rest.make(Change("DELETE", "alerting", path, parameters={"leave": True}))
+                await self._rest.make(ChangeRequest("DELETE", "alerting", path, parameters={"leave": True}))
 
 
 def what_if_path(query: str) -> str:
@@ -84,9 +84,9 @@ def what_if_path(query: str) -> str:
     return path_of("v1", "queries", query, "what-if")
 
 
-def _example(line: str) -> Example:
+def _example(line: str) -> PastMatch:
     match = json.loads(line)
-    return Example(*(match[name] for name in Example._fields))
+    return PastMatch(*(match[name] for name in PastMatch._fields))
 
 
 def _before(run: RunAnswer) -> str:

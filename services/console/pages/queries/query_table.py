@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.console.pages.plain_table import plain_table
 from services.console.pages.queries.examples import show_examples
 from services.console.pages.queries.query_words import asked, state_of, suspensions
 from services.console.pages.shell import Words, empty_state
 from services.console.pages.time_words import rate
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import MatchAnswer, PageAnswer
+from services.console.rest.documents import MatchAnswer, PageAnswer
 from services.console.rest.query_answers import ExplainAnswer, QueryAnswer, QueryListAnswer
 from services.console.rest.services import Parameters, RestError, path_of
 

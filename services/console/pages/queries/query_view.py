@@ -18,7 +18,7 @@ from services.console.pages.shell import Words, button, change_button, page_head
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
 from services.console.rest.query_answers import QueryAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.services import ChangeRequest, RestError, path_of
 
 LOOK_EVERY_S = 2.0
 
@@ -102,8 +102,8 @@ class QueryView:
     def _seen(self) -> dict[str, str]:
         return {"If-Match": f'"{self._query.version}"'}
 
-    def _change(self, method: str, part: str) -> Change:
-        return Change(method, "alerting", f"{self._path}{part}", None, self._seen, self._why)
+    def _change(self, method: str, part: str) -> ChangeRequest:
+        return ChangeRequest(method, "alerting", f"{self._path}{part}", None, self._seen, self._why)
 
     async def _look(self) -> None:
         """Ask how the query is."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.console.pages.number_words import exact
-from services.console.pages.queries.past_runs import Example
+from services.console.pages.queries.past_runs import PastMatch
 from services.console.pages.time_words import duration
 from services.console.rest.run_answers import CurvePointAnswer
 
@@ -54,13 +54,13 @@ def at_threshold(curve: Sequence[CurvePointAnswer], threshold: float) -> CurvePo
     return min(above, key=lambda each: each.threshold, default=None)
 
 
-def changes(present: Sequence[Example], chosen: Sequence[Example], threshold: float) -> tuple[list[Example], ...]:
+def changes(present: Sequence[PastMatch], chosen: Sequence[PastMatch], threshold: float) -> tuple[list[PastMatch], ...]:
     """Return which matches would come, and which would go, those nearest to the chosen threshold first.
 
     A higher threshold may bring matches, too: those that a larger match superseded, which would be none any more.
     """
 
-    def missing(some: Sequence[Example], others: Sequence[Example]) -> list[Example]:
+    def missing(some: Sequence[PastMatch], others: Sequence[PastMatch]) -> list[PastMatch]:
         known = {each.id for each in others}
         return sorted(
             (each for each in some if each.id not in known), key=lambda each: abs(each.probability - threshold)

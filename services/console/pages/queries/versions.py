@@ -9,7 +9,7 @@ from nicegui import ui
 from services.console.pages.queries.query_words import changes_between
 from services.console.pages.shell import Words
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer
+from services.console.rest.documents import PageAnswer
 from services.console.rest.query_answers import ChangeAnswer, VersionAnswer, VersionListAnswer
 from services.console.rest.services import Parameters, RestError, path_of
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from nicegui import ui
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.console.drawing.run_charts import RunCurve
-from services.console.pages.queries.past_runs import Example, PastRuns, what_if_path
+from services.console.pages.queries.past_runs import PastMatch, PastRuns, what_if_path
 from services.console.pages.queries.threshold_words import (
     changes,
     count_of_thresholds,
@@ -23,10 +23,10 @@ from services.console.pages.shell import VALUE, Words, button, change_button, ch
 from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import MatchAnswer, PageAnswer
+from services.console.rest.documents import MatchAnswer, PageAnswer
 from services.console.rest.query_answers import QueryAnswer
 from services.console.rest.run_answers import RunAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.services import ChangeRequest, RestError, path_of
 
 HOUR_US = 3_600_000_000
 SPANS_US = {"hour": HOUR_US, "day": 24 * HOUR_US, "week": 7 * 24 * HOUR_US}
@@ -53,7 +53,7 @@ class ThresholdSlider:
         self._runs = PastRuns(viewer.rest, may_remove=viewer.may("queries"))
         self._looks = 0
         self._comparing = asyncio.Lock()
-        self._at_present: list[Example] | None = None
+        self._at_present: list[PastMatch] | None = None
         self._times_last: Mapping[str, int | str] = {}
         self._span_us = SPANS_US["day"]
         self._present = threshold_of(query.query) or 0.5
@@ -167,9 +167,9 @@ class ThresholdSlider:
         name = "joint_threshold" if "joint_threshold" in self._query.query else "threshold"
         return {name: round(self._chosen, 6)}
 
-    def _application(self) -> Change:
+    def _application(self) -> ChangeRequest:
         path = path_of("v1", "queries", self._query.id, "threshold")
-        return Change("PATCH", "alerting", path, self._change(), self._seen, self._why)
+        return ChangeRequest("PATCH", "alerting", path, self._change(), self._seen, self._why)
 
     async def _applied(self, _answer: Any) -> None:
         await self._when_applied()
@@ -206,7 +206,7 @@ class ThresholdSlider:
         """Whether somebody still looks at what this threshold gives."""
         return chosen == self._chosen and not self._listed.is_deleted
 
-    async def _compared(self, chosen: float) -> tuple[list[Example], list[Example]]:
+    async def _compared(self, chosen: float) -> tuple[list[PastMatch], list[PastMatch]]:
         """Return the matches of the present threshold and of another one, as far as they are still wanted."""
         if not self._is_wanted(chosen):
             return [], []
@@ -214,13 +214,13 @@ class ThresholdSlider:
             self._at_present = await self._examples_at(self._present, lambda: not self._listed.is_deleted)
         return self._at_present, await self._examples_at(chosen, partial(self._is_wanted, chosen))
 
-    async def _examples_at(self, threshold: float, is_wanted: Callable[[], bool]) -> list[Example]:
+    async def _examples_at(self, threshold: float, is_wanted: Callable[[], bool]) -> list[PastMatch]:
         name, query = next(iter(self._change())), {**self._query.query, "id": self._query.id}
         edges = [{**each, name: threshold} for each in query["within"]]
         query |= {name: threshold} if name in query else {"within": edges}
         return await self._runs.examples({**self._times_last, "query": query}, is_wanted)
 
-    def _list(self, title: str, examples: Sequence[Example]) -> None:
+    def _list(self, title: str, examples: Sequence[PastMatch]) -> None:
         if not examples:
             return
         Words("h3", f"{title}, such as" if len(examples) > EXAMPLES else title)

@@ -12,7 +12,7 @@ from coincide.learning.drift import has_wrong_spread, is_off
 from services.console.drawing.template_picture import draw_fit
 from services.console.pages.shell import Words, figure
 from services.console.pages.time_words import TimeWords, duration, probability, rate
-from services.console.rest.answers import SensorAnswer
+from services.console.rest.documents import SensorAnswer
 from services.console.rest.sensor_answers import DriftAnswer, HeardAnswer
 
 SILENT_AFTER_S = 3600.0

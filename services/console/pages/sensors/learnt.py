@@ -13,9 +13,9 @@ from services.console.drawing.template_words import said_of
 from services.console.pages.sensors.sensor_table import address_of
 from services.console.pages.shell import Words, change_button, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer, TemplateAnswer
+from services.console.rest.documents import PageAnswer, TemplateAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
-from services.console.rest.services import Change, Parameters, RestError, path_of
+from services.console.rest.services import ChangeRequest, Parameters, RestError, path_of
 
 MOST, LINKED = 1000, 20
 PROPOSALS = "/v1/template-proposals"
@@ -90,8 +90,8 @@ def _judged(proposal: ProposalAnswer) -> str:
 def _offer(viewer: Viewer, proposal: ProposalAnswer) -> None:
     path, why = path_of("v1", "template-proposals", proposal.id), [""]
 
-    def decision(verb: str) -> Change:
-        return Change("POST", "ingest", f"{path}/{verb}", why=why[0])
+    def decision(verb: str) -> ChangeRequest:
+        return ChangeRequest("POST", "ingest", f"{path}/{verb}", why=why[0])
 
     async def done(_answer: Any) -> None:
         ui.navigate.reload()

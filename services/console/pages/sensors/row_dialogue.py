@@ -11,7 +11,7 @@ from nicegui import ui
 from services.console.pages.field_faults import FieldFaults
 from services.console.pages.shell import button, change_button, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import Change
+from services.console.rest.services import ChangeRequest
 
 
 class RowDialogue:
@@ -58,13 +58,13 @@ class RowDialogue:
     def _ask_removal(self, place: ui.element, path: str, version: int) -> None:
         said, seen = {"why": ""}, {"If-Match": f'"{version}"'}
 
-        def change() -> Change:
-            return Change("DELETE", "ingest", path, None, seen, said["why"])
+        def change() -> ChangeRequest:
+            return ChangeRequest("DELETE", "ingest", path, None, seen, said["why"])
 
         with self.open(place), ui.element("div").classes("row"):
             self.offer("Remove it for good", change, said)
 
-    def offer(self, words: str, change: Callable[[], Change], said: dict[str, Any]) -> None:
+    def offer(self, words: str, change: Callable[[], ChangeRequest], said: dict[str, Any]) -> None:
         """Offer to make the change, which says `why`, and to leave it."""
 
         async def done(_answer: Any) -> None:

@@ -13,7 +13,7 @@ from services.console.pages.field_faults import FieldFaults
 from services.console.pages.sensors.template_field import TemplateField
 from services.console.pages.shell import Words, button, change_button, choice, number_field, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.services import UNFIT, Change, RestError, path_of
+from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
 
 class SensorForm:
@@ -127,7 +127,7 @@ class SensorForm:
     def _body(self) -> dict[str, Any]:
         return {name: value for name, value in self._document.items() if value not in (None, {}, "")}
 
-    def _change(self) -> Change:
+    def _change(self) -> ChangeRequest:
         """Return the request that saves the sensor; a `RestError` says what it lacks."""
         if not self._id:
             raise RestError("Give the sensor a name.", UNFIT)
@@ -139,7 +139,7 @@ class SensorForm:
             raise RestError("Choose at “Reports” a stream that the sensor reports.", UNFIT)
         if open_ := [stream for stream, template in self._document["streams"].items() if template is None]:
             raise RestError(f"Choose how late or wrong its reports are: the template of {open_[0]}.", UNFIT)
-        return Change("PUT", "ingest", self._path, self._body(), self._seen, self._why)
+        return ChangeRequest("PUT", "ingest", self._path, self._body(), self._seen, self._why)
 
     async def _saved(self, _answer: Any) -> None:
         await self._when_saved(self._id)

@@ -16,7 +16,7 @@ from services.console.pages.sensors.heard import HeardCells, is_silent
 from services.console.pages.shell import Words, button, choice, empty_state, text_field
 from services.console.pages.shown_range import NAME_CHARACTERS
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer, SensorAnswer
+from services.console.rest.documents import PageAnswer, SensorAnswer
 from services.console.rest.services import Parameters, RestError
 
 AT_ONCE, MOST_MAPPED, MOST_AGAIN = 100, 2000, 1000

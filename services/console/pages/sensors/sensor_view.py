@@ -18,8 +18,8 @@ from services.console.pages.sensors.template_table import find_named, show_follo
 from services.console.pages.shell import Words, button, change_button, page_head, text_field
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import SensorAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.documents import SensorAnswer
+from services.console.rest.services import ChangeRequest, RestError, path_of
 
 LOOK_EVERY_S = 3.0
 
@@ -130,8 +130,8 @@ class SensorView:
     def _seen(self) -> dict[str, str]:
         return {"If-Match": f'"{self._sensor.version}"'}
 
-    def _removal(self) -> Change:
-        return Change("DELETE", "ingest", self._path, None, self._seen, self._why)
+    def _removal(self) -> ChangeRequest:
+        return ChangeRequest("DELETE", "ingest", self._path, None, self._seen, self._why)
 
     async def _removed(self, _answer: Any) -> None:
         ui.navigate.to("/sensors")

@@ -15,7 +15,7 @@ from services.console.pages.shell import Words, button, text_field
 from services.console.pages.time_words import duration
 from services.console.pages.viewer import Viewer
 from services.console.rest.sensor_answers import StreamAnswer, StreamListAnswer
-from services.console.rest.services import UNFIT, Change, RestError, path_of
+from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
 FIELDS = {"max_delay_s": "May come late by, s", "longest_template_s": "Longest template, s"}
 NEW = StreamAnswer(name="", max_delay_s=120.0, longest_template_s=300.0)
@@ -78,10 +78,10 @@ class StreamTable:
         said = {"name": stream.name, "why": ""}
         seen = {"If-Match": f'"{stream.version}"'} if stream.name else {"If-None-Match": "*"}
 
-        def change() -> Change:
+        def change() -> ChangeRequest:
             if not said["name"].strip():
                 raise RestError("Give the stream a name.", UNFIT)
-            return Change("PUT", "ingest", _path(said["name"].strip()), body, seen, said["why"])
+            return ChangeRequest("PUT", "ingest", _path(said["name"].strip()), body, seen, said["why"])
 
         with self._dialogue.open(place), ui.element("div").classes("row"):
             if not stream.name:

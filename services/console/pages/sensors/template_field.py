@@ -16,7 +16,7 @@ from coincide.templates.histogram import histogram_of_form
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
 from services.console.pages.shell import Words, button, choice, number_field, text_field
-from services.console.rest.answers import TemplateAnswer
+from services.console.rest.documents import TemplateAnswer
 
 _FORMS = {
     "uniform": "every time between is equally likely",

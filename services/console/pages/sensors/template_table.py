@@ -16,9 +16,9 @@ from services.console.pages.sensors.row_dialogue import RowDialogue
 from services.console.pages.sensors.template_field import TemplateField
 from services.console.pages.shell import Words, button, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer, SensorAnswer
+from services.console.rest.documents import PageAnswer, SensorAnswer
 from services.console.rest.sensor_answers import NamedTemplateAnswer
-from services.console.rest.services import UNFIT, Change, RestError, path_of
+from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
 AT_ONCE, MOST_AGAIN = 100, 1000
 ADDRESS = "/sensors#templates"
@@ -126,13 +126,13 @@ class TemplateTable:
             said |= {"name": template.name, "template": {"edges_s": template.edges_s, "mass": template.mass}}
         seen = {"If-None-Match": "*"} if template is None else {"If-Match": f'"{template.version}"'}
 
-        def change() -> Change:
+        def change() -> ChangeRequest:
             name = said["name"].strip()
             if not name:
                 raise RestError("Give the template a name.", UNFIT)
             if said["template"] is None:
                 raise RestError("Choose how late or wrong its reports are.", UNFIT)
-            return Change("PUT", "ingest", _path(name), said["template"], seen, said["why"])
+            return ChangeRequest("PUT", "ingest", _path(name), said["template"], seen, said["why"])
 
         with self._dialogue.open(place):
             if template is None:

@@ -11,8 +11,8 @@ from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button, change_button, choice
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import AlertAnswer, DeliveryAnswer, PageAnswer
-from services.console.rest.services import Change, Parameters, RestError, path_of
+from services.console.rest.documents import AlertAnswer, DeliveryAnswer, PageAnswer
+from services.console.rest.services import ChangeRequest, Parameters, RestError, path_of
 
 SHOWN = 50
 STATES = {"": "all", "waiting": "waiting", "dead": "given up", "delivered": "delivered"}
@@ -88,7 +88,7 @@ class DeliveryTable:
                     self._offer_again(delivery)
 
     def _offer_again(self, delivery: DeliveryAnswer) -> None:
-        resending = Change("POST", "alerting", f"{self._path}{path_of(delivery.key, 'resend')}")
+        resending = ChangeRequest("POST", "alerting", f"{self._path}{path_of(delivery.key, 'resend')}")
 
         async def done(_answer: Any) -> None:
             await self.load()

@@ -13,8 +13,8 @@ from nicegui import ui
 from services.console.pages.field_faults import FieldFaults
 from services.console.pages.shell import Words, button, change_button, choice, copy_button, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import ReceiverAnswer
-from services.console.rest.services import UNFIT, Change, RestError, path_of
+from services.console.rest.documents import ReceiverAnswer
+from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
 WAYS = {"webhook": "a webhook", "alertmanager": "a Prometheus Alertmanager", "people": "people, through Apprise"}
 HEARS = {"yes": "alerts and system faults", "no": "alerts only"}
@@ -111,12 +111,12 @@ class ReceiverForm:
     def _body(self) -> dict[str, Any]:
         return {self._way: {name: each for name, each in self._fields.items() if each}, "system": self._system}
 
-    def _change(self) -> Change:
+    def _change(self) -> ChangeRequest:
         """Return the request that saves the receiver; a `RestError` says what it lacks."""
         if not self._id:
             raise RestError("Give the receiver a name.", UNFIT)
         path = path_of("v1", "receivers", self._id)
-        return Change("PUT", "alerting", path, self._body, self._seen, why=self._why)
+        return ChangeRequest("PUT", "alerting", path, self._body, self._seen, why=self._why)
 
     async def _saved(self, _answer: Any) -> None:
         self._close()

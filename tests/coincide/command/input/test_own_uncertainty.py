@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Histogram, Window, match_probability
-from coincide.command.arguments.named_templates import load_templates
+from coincide.command.arguments.template_arguments import load_templates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
 from deploy.host.machine import ROOT
 from services.common.settings import load_streams

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from services.alerting.records.receiver import Receiver
 from services.alerting.settings import AlertingSettings
-from services.common.instants import in_rfc_3339, system_clock_us
+from services.common.clock import in_rfc_3339, system_clock_us
 from tests.integration.webhook_sink import SECRET, running_sink
 from tests.services.alerting.clients import Api, running_api
 from tests.services.alerting.sample_records import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from services.alerting.kafka.projection import NO_ANSWER
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from tests.integration.webhook_sink import SECRET
 from tests.services.alerting.clients import Api
 from tests.services.alerting.sample_records import change_record, episode_record, query, ruled, silence

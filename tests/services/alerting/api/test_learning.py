@@ -3,7 +3,7 @@
 import httpx2
 
 from coincide.wire.declarations.template_proposal import TemplateProposal
-from tests.services.alerting.api.test_history import front
+from tests.services.alerting.api.test_history_proxy import front
 from tests.services.alerting.sample_records import Database
 from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.runs import test_learning_server

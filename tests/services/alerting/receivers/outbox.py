@@ -8,7 +8,7 @@ from typing import Any
 
 from services.alerting.receivers.sending import Rest, Sending
 from services.alerting.records.receiver import Receiver, Receivers
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.common.kafka.connection import KafkaConnection
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from tests.services.alerting.sample_records import NAMES, Database, Record, episode_record, record, ruled

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from services.alerting.records.receiver import Receiver
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from tests.patience import until
 from tests.services.alerting.receivers.alertmanager_process import Alertmanager, running_alertmanager
 from tests.services.alerting.receivers.outbox import Outbox, running_outbox

@@ -9,7 +9,7 @@ import pytest
 from services.alerting.receivers import sending
 from services.alerting.records.receiver import Receiver
 from services.alerting.store.delivery_rows import DeliveryRecord, count_waiting, encode_delivery, read_waiting
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.patience import until
 from tests.services.alerting.receivers.outbox import outcomes, running_outbox

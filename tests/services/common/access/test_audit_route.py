@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from kafka import KafkaConsumer
 
-from services.common.access.routes import MOST_READING, audit_router
+from services.common.access.access_routes import MOST_READING, audit_router
 from services.common.http.problem import install_problem_handlers
 from services.common.topic_names import TopicNames
 

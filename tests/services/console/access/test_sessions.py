@@ -1,7 +1,7 @@
 """Sessions end when they are unused, when there are too many, and when somebody ends them."""
 
 from services.console.access.sessions import PersonSessions
-from services.console.rest.answers import CallerAnswer
+from services.console.rest.documents import CallerAnswer
 
 ANN = CallerAnswer("ann", ["read"], "0123456789ab")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.queries.joins.join_checks import MOST_ROLES
-from services.console.drawing.role_graph import LONGEST_STREAM, WIDE, DrawnEdge, Layout, Place, layout_of
+from services.console.drawing.role_graph import LONGEST_STREAM, WIDE, DrawnEdge, GraphLayout, WordPlace, layout_of
 
 WORDS = "within 2 s, at least 35 %"
 Pairs = list[tuple[str, str]]
@@ -28,7 +28,7 @@ def in_a_clique(count: int) -> list[DrawnEdge]:
     return [DrawnEdge(pair, WORDS) for pair in SHAPES["clique"]([role for role, _ in roles_named(count)])]
 
 
-def boxes(layout: Layout) -> list[Place]:
+def boxes(layout: GraphLayout) -> list[WordPlace]:
     return [*layout.circles, *layout.streams, *layout.edges]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.console.drawing.template_words import MOST_LIKELY, narrowest, said_of
-from services.console.rest.answers import TemplateAnswer
+from services.console.rest.documents import TemplateAnswer
 
 
 @pytest.mark.parametrize(

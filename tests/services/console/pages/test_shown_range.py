@@ -5,7 +5,7 @@ from httpx2 import URL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.instants import LAST_US
+from services.common.clock import LAST_US
 from services.console.pages.shown_range import LONGEST_US, SPAN_US, ShownRange, around
 from services.console.pages.time_words import TimeWords
 

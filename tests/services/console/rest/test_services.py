@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from services.common.settings import SettingsError
 from services.console.metrics import ConsoleMetrics
-from services.console.rest.answers import CallerAnswer, PageAnswer, SensorAnswer
+from services.console.rest.documents import CallerAnswer, PageAnswer, SensorAnswer
 from services.console.rest.services import Rest, RestError, Services, path_of
 from services.console.settings import ConsoleSettings
 from tests.services.https_server import https_server

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from coincide import Histogram
 from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.common.access.audit import AuditTrail
-from services.console.rest.answers import PageAnswer
+from services.console.rest.documents import PageAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import read_answer
 from services.ingest.app import create_app

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from nicegui import ui
 
 from services.console.pages.queries.forms.document_fields import DocumentFields, names_in
-from services.console.pages.queries.forms.role_filter import RoleFilter
+from services.console.pages.queries.forms.role_filter_form import RoleFilterForm
 from services.console.pages.shell import Words, button, choice, number_field, text_field
 
 SENSORS = {"different": "different sensors", "same": "the same sensor", "any": "any sensors"}
@@ -80,7 +80,7 @@ class JoinForm:
                 with faults.at("plays stream", partial(self._path_of_stream, nth)):
                     choice("plays stream", offered, known, partial(self._restream, nth))
                 with faults.at(f"Which detections play {role}", partial(self._path_of_filter, nth)):
-                    RoleFilter(role, source, partial(self._replace_source, nth))
+                    RoleFilterForm(role, source, partial(self._replace_source, nth))
                 if len(roles) > 2:
                     button("✕", partial(self._drop_role, role), label=f"Leave out the role {role}")
         if len(roles) < MOST_ROLES:

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from services.console.pages.now.change import Change
+from services.console.pages.now.change import TimelineChange
 from services.console.pages.now.evidence import Judged, judged_of, said_of_readings
 from services.console.pages.time_words import TimeWords
-from services.console.rest.answers import (
+from services.console.rest.documents import (
     EdgeAnswer,
     EpisodeAnswer,
     JointAnswer,
@@ -54,7 +54,7 @@ def test_of_many_events_only_what_stands_is_drawn() -> None:
         LiveEvent("episode", episode("e2", count=2)),
         LiveEvent("episode_retracted", gone),
     ]
-    change = Change.of_events(events, left_out=3)
+    change = TimelineChange.of_events(events, left_out=3)
     assert [each.id for each in change.matches] == ["m2"]
     assert [(each.id, each.count) for each in change.episodes] == [("e2", 2)]
     drawn = change.drawn()

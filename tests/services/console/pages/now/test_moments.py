@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from services.console.drawing.columns import drawn_episode
+from services.console.drawing.table_columns import drawn_episode
 from services.console.pages.now.moments import last_moments
 from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of, rows_of
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords
-from services.console.rest.answers import EpisodeAnswer, MatchAnswer, MemberAnswer
+from services.console.rest.documents import EpisodeAnswer, MatchAnswer, MemberAnswer
 
 AT_US = 541_064_135_000_000
 HOUR_US = 3_600_000_000

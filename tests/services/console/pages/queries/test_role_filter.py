@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.console.pages.queries.forms.role_filter import conditions_of, text_of, value_in, where_of
+from services.console.pages.queries.forms.role_filter_form import conditions_of, text_of, value_in, where_of
 
 TEXTS = st.text(st.characters(exclude_characters=",", exclude_categories=["Cs"]), min_size=1, max_size=20).map(
     str.strip

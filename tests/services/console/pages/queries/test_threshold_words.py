@@ -1,6 +1,6 @@
 """What a threshold gives, in a sentence: of the range as it is, and a day where the range is longer."""
 
-from services.console.pages.queries.past_runs import Example
+from services.console.pages.queries.past_runs import PastMatch
 from services.console.pages.queries.threshold_words import DAY_US, changes, sentence_of
 from services.console.rest.run_answers import CurvePointAnswer
 
@@ -35,7 +35,7 @@ def test_what_a_run_does_not_know_is_left_out() -> None:
 
 
 def test_a_higher_threshold_may_bring_the_matches_that_a_larger_one_superseded() -> None:
-    pair, near, triple = (Example(id_, value, 0, 1, "bay") for id_, value in (("p", 0.9), ("n", 0.6), ("t", 0.4)))
+    pair, near, triple = (PastMatch(id_, value, 0, 1, "bay") for id_, value in (("p", 0.9), ("n", 0.6), ("t", 0.4)))
     assert changes([triple], [pair, near], 0.5) == ([near, pair], [triple])
     assert changes([pair, near], [triple], 0.3) == ([triple], [near, pair])
     assert changes([pair], [pair], 0.95) == ([], [])

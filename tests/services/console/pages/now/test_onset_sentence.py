@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from coincide import Histogram, Window, occurred
-from services.console.pages.now.onset import BARS, onset_bars, window_of
-from services.console.rest.answers import MatchAnswer, MemberAnswer, OccurredAnswer, TemplateAnswer
+from services.console.pages.now.onset_sentence import BARS, onset_bars, window_of
+from services.console.rest.documents import MatchAnswer, MemberAnswer, OccurredAnswer, TemplateAnswer
 
 TEMPLATES = {
     "t-imb": TemplateAnswer("t-imb", [-0.05, 0.05], [1.0]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from services.console.rest.query_answers import QueryAnswer
-from services.console.rest.services import Change, Rest, RestError, Service, path_of
+from services.console.rest.services import ChangeRequest, Rest, RestError, Service, path_of
 
 EXAMPLE = Path("config/examples/sn1987a")
 AREA, STREAM, QUERY = "sn1987a", "neutrino", "sn1987a-two-of-three"
@@ -18,11 +18,11 @@ IS_THERE = 412
 APPLIED_WITHIN_S, LOOK_EVERY_S = 60.0, 0.5
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """One request of the demo, and what it sends, in words."""
 
     words: str
-    change: Change
+    change: ChangeRequest
 
 
 def is_there() -> bool:
@@ -30,7 +30,7 @@ def is_there() -> bool:
     return (EXAMPLE / "templates.json").is_file()
 
 
-def steps() -> Iterator[Step]:
+def steps() -> Iterator[DemoStep]:
     """Yield all requests, in order: a stream, the detectors with their clocks, a query, and what was seen."""
     templates = json.loads((EXAMPLE / "templates.json").read_text())
     stream = {"max_delay_s": 120, "longest_template_s": 300}
@@ -42,12 +42,12 @@ def steps() -> Iterator[Step]:
     yield _declared(f"the query {QUERY}", "alerting", PATH, query)
     lines = [line for sensor in templates for line in (EXAMPLE / f"{sensor}.ndjson").read_text().splitlines()]
     seen = [json.loads(line) for line in lines]
-    yield Step(f"{len(seen)} detections", Change("POST", "ingest", "/v1/detections", seen))
+    yield DemoStep(f"{len(seen)} detections", ChangeRequest("POST", "ingest", "/v1/detections", seen))
 
 
-def _declared(words: str, service: Service, path: str, body: Any) -> Step:
+def _declared(words: str, service: Service, path: str, body: Any) -> DemoStep:
     """Return what declares something that the system lacks; what it has stays as it is."""
-    return Step(words, Change("PUT", service, path, body, {"If-None-Match": "*"}))
+    return DemoStep(words, ChangeRequest("PUT", service, path, body, {"If-None-Match": "*"}))
 
 
 async def load_demo(rest: Rest, say: Callable[[str], object]) -> None:

@@ -18,11 +18,11 @@ from services.console.pages.shell import (
     figure,
     page_head,
 )
-from services.console.pages.told.acts import ActPanel
-from services.console.pages.told.receivers import ReceiverTable
+from services.console.pages.told.alert_acts import ActPanel
+from services.console.pages.told.receivers_panel import ReceiverTable
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import AlertAnswer, PageAnswer, SilenceAnswer, SilenceListAnswer
-from services.console.rest.services import Change, Parameters, RestError, path_of
+from services.console.rest.documents import AlertAnswer, PageAnswer, SilenceAnswer, SilenceListAnswer
+from services.console.rest.services import ChangeRequest, Parameters, RestError, path_of
 
 LOOK_EVERY_S = 3.0
 SHOWN_AT_ONCE, SHOWN_MOST = 100, 1000
@@ -162,7 +162,7 @@ class SilenceTable:
 
     def _offer_end(self, silence: SilenceAnswer) -> None:
         seen = {"If-Match": f'"{silence.version}"'}
-        end = Change("DELETE", "alerting", path_of("v1", "silences", silence.id), headers=seen)
+        end = ChangeRequest("DELETE", "alerting", path_of("v1", "silences", silence.id), headers=seen)
 
         async def done(_answer: Any) -> None:
             await self.load()

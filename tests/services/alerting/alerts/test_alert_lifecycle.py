@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from coincide.queries import AlertRule
-from services.alerting.alerts import lifecycle
+from services.alerting.alerts import alert_lifecycle
 from services.alerting.alerts.findings import Finding
 from services.alerting.records.alert import Acknowledgement, Alert, Step
 
@@ -25,7 +25,7 @@ def found(revision: int = 1, at_s: float = 100, **fields: Any) -> Finding:
 def played(*findings: Finding, acknowledgement: Acknowledgement | None = None) -> tuple[Alert | None, list[Step]]:
     alert, steps = None, []
     for each in findings:
-        alert, more = lifecycle.after_finding(alert, each, RULE, acknowledgement)
+        alert, more = alert_lifecycle.after_finding(alert, each, RULE, acknowledgement)
         steps += more
     return alert, steps
 
@@ -70,8 +70,8 @@ def test_an_acknowledgement_lasts_until_the_alert_opens_again() -> None:
 
 def test_a_rule_counts_members_and_may_ignore_probability() -> None:
     rule = AlertRule.from_json({"members": 3})
-    assert lifecycle.after_finding(None, found(members=2), rule)[1] == []
-    [step] = lifecycle.after_finding(None, found(members=3, probability=None), rule)[1]
+    assert alert_lifecycle.after_finding(None, found(members=2), rule)[1] == []
+    [step] = alert_lifecycle.after_finding(None, found(members=3, probability=None), rule)[1]
     assert (step.alert.severity, step.alert.title) == ("warning", "q in bay")
 
 
@@ -110,8 +110,8 @@ def _live(findings: list[Finding]) -> tuple[Alert | None, list[Step]]:
     alert, steps = None, []
     for each in findings:
         if alert is not None and alert.resolve_at_us is not None and alert.resolve_at_us < each.received_at_us:
-            steps.append(lifecycle.resolution(alert, alert.resolve_at_us))
+            steps.append(alert_lifecycle.resolution(alert, alert.resolve_at_us))
             alert = steps[-1].alert
-        alert, more = lifecycle.after_finding(alert, each, RULE)
+        alert, more = alert_lifecycle.after_finding(alert, each, RULE)
         steps += more
     return alert, steps

@@ -7,12 +7,12 @@ from typing import Any
 
 from nicegui import ui
 
-from services.common.instants import system_clock_us
+from services.common.clock import system_clock_us
 from services.console.pages.shell import Words, button, change_button, choice, text_field
 from services.console.pages.told.deliveries import CHANGES
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import AlertAnswer, PageAnswer, TransitionAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.documents import AlertAnswer, PageAnswer, TransitionAnswer
+from services.console.rest.services import ChangeRequest, RestError, path_of
 
 SILENCES_S = {"3600": "an hour", "28800": "8 hours", "86400": "a day", "604800": "a week"}
 
@@ -81,7 +81,12 @@ class ActPanel:
         row, refused = ui.element("div").classes("row"), Words("p", "").props("role=alert")
         with row:
             change_button(
-                self._viewer, words, lambda: Change("POST", "alerting", path, body()), done, refused, kind="strong"
+                self._viewer,
+                words,
+                lambda: ChangeRequest("POST", "alerting", path, body()),
+                done,
+                refused,
+                kind="strong",
             )
             button("Leave it", self.close)
 

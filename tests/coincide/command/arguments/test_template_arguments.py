@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coincide import Histogram, Window, match_probability
-from coincide.command.arguments.named_templates import load_templates
+from coincide.command.arguments.template_arguments import load_templates
 from coincide.command.faults import CommandError
 from coincide.command.main import main
 from tests.coincide.command.files import EPOCH_US, read, text, write

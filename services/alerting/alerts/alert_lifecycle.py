@@ -10,7 +10,7 @@ from coincide.queries import AlertRule
 from services.alerting.alerts.findings import Finding
 from services.alerting.alerts.groups import group_labels, group_words
 from services.alerting.records.alert import Acknowledgement, Alert, Change, Step, alert_id
-from services.common.instants import in_rfc_3339
+from services.common.clock import in_rfc_3339
 
 
 def after_finding(

@@ -13,7 +13,7 @@ from services.console.pages.sensors.template_table import TemplateTable
 from services.console.pages.shell import ConsolePage, Words, page_head
 from services.console.pages.shown_range import NAME_CHARACTERS
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import SensorAnswer
+from services.console.rest.documents import SensorAnswer
 from services.console.rest.sensor_answers import StreamListAnswer
 from services.console.rest.services import path_of
 

@@ -7,26 +7,26 @@ import yaml
 from coincide.queries import query_from_json
 from deploy.host.machine import ROOT
 from deploy.local.sn1987a import posts
-from services.console.pages.now import demo
+from services.console.pages.now import demo_note
 
 
 def test_it_declares_what_the_configuration_declares() -> None:
-    bodies = {step.change.path: step.change.body for step in demo.steps()}
+    bodies = {step.change.path: step.change.body for step in demo_note.steps()}
     streams = yaml.safe_load((ROOT / "config/streams.yaml").read_text())["streams"]
     assert bodies["/v1/streams/neutrino"] == streams["neutrino"]
     declared = yaml.safe_load((ROOT / "config/sensors.yaml").read_text())
-    detectors = [each for each in declared["sensors"] if each["area"] == demo.AREA]
+    detectors = [each for each in declared["sensors"] if each["area"] == demo_note.AREA]
     assert len(detectors) == 3
     for each in detectors:
         template = declared["templates"][each["streams"]["neutrino"]]
-        assert bodies[f"/v1/sensors/{each['id']}"] == {"area": demo.AREA, "streams": {"neutrino": template}}
+        assert bodies[f"/v1/sensors/{each['id']}"] == {"area": demo_note.AREA, "streams": {"neutrino": template}}
     queries = yaml.safe_load((ROOT / "config/queries.yaml").read_text())["queries"]
-    [asked] = [each for each in queries if each["id"] == demo.QUERY]
-    sent = {**bodies[f"/v1/queries/{demo.QUERY}"], "id": demo.QUERY}
+    [asked] = [each for each in queries if each["id"] == demo_note.QUERY]
+    sent = {**bodies[f"/v1/queries/{demo_note.QUERY}"], "id": demo_note.QUERY}
     assert query_from_json(sent) == query_from_json(asked)
 
 
 def test_it_posts_what_the_three_gateways_post() -> None:
-    *_, detections = demo.steps()
+    *_, detections = demo_note.steps()
     posted = [json.loads(line) for body in posts().values() for line in body.splitlines()]
     assert detections.change.body == posted

@@ -24,7 +24,7 @@ MOST_CONDITIONS = 16
 _ATTRIBUTES = "attributes."
 
 
-class RoleFilter:
+class RoleFilterForm:
     """The filter of one role; `replace` takes the source as it shall be, which is a text where it has no filter."""
 
     def __init__(self, role: str, source: Any, replace: Callable[[Any], None]) -> None:

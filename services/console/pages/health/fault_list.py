@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from services.console.rest.answers import AlertAnswer
 from services.console.rest.component_readings import Increase
+from services.console.rest.documents import AlertAnswer
 from services.console.rest.line_watch import LineReading
 from services.console.rest.services import Service
 
@@ -36,7 +36,7 @@ _FROM_ALERT: dict[str, tuple[Station, str]] = {
 }
 
 
-class Fault(NamedTuple):
+class HealthFault(NamedTuple):
     """Something that is wrong now: where, in one sentence, and the section of the docs about it."""
 
     station: Station
@@ -45,7 +45,7 @@ class Fault(NamedTuple):
     page: str = PAGE
 
 
-def faults_of(line: LineReading) -> list[Fault]:
+def faults_of(line: LineReading) -> list[HealthFault]:
     """Return everything that somebody says is wrong now, the most upstream first."""
     found = [fault for law in _LAWS for fault in law(line)]
     at = {fault.station for fault in found}
@@ -86,19 +86,19 @@ def _recent(line: LineReading, component: Service, name: str, **labels: str) -> 
     return line.of(component).increase(f"coincide_{name}", RECENT_S, **labels)
 
 
-def _whole(component: str, effect: str) -> Callable[[LineReading], Iterator[Fault]]:
+def _whole(component: str, effect: str) -> Callable[[LineReading], Iterator[HealthFault]]:
     """Return the law of a component that is away, or says that it is not ready."""
     service: Service = component  # type: ignore[assignment]
     station: Station = component  # type: ignore[assignment]
 
-    def law(line: LineReading) -> Iterator[Fault]:
+    def law(line: LineReading) -> Iterator[HealthFault]:
         newest = line.of(service).newest
         if newest is None or newest.is_ready:
             return
         if newest.why_away is not None:
-            yield Fault(station, f"{_begun(newest.why_away)}: {effect}.", _REPAIRS)
+            yield HealthFault(station, f"{_begun(newest.why_away)}: {effect}.", _REPAIRS)
         elif newest.why_not_ready and kafka_is_up(line) is not False:
-            yield Fault(station, f"{_begun(component)} is not ready: {newest.why_not_ready}.", _REPAIRS)
+            yield HealthFault(station, f"{_begun(component)} is not ready: {newest.why_not_ready}.", _REPAIRS)
 
     return law
 
@@ -107,21 +107,21 @@ def _begun(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _kafka(line: LineReading) -> Iterator[Fault]:
+def _kafka(line: LineReading) -> Iterator[HealthFault]:
     if kafka_is_up(line) is False:
-        yield Fault("detections", "Kafka does not answer: nothing is handed on.", _REPAIRS)
+        yield HealthFault("detections", "Kafka does not answer: nothing is handed on.", _REPAIRS)
 
 
-def _of_alert(alert: AlertAnswer, at: set[Station]) -> Fault | None:
+def _of_alert(alert: AlertAnswer, at: set[Station]) -> HealthFault | None:
     """Return the fault that a system alert tells; None where another fault tells its cause."""
     station, section = _FROM_ALERT.get(alert.source, ("gateways", "Alerts of the system"))
     if alert.source == "line_stalled" and at & {"ingest", "detections", "fusion"}:
         return None
     text = f": {alert.text[:300].strip().rstrip('.')}" if alert.text else ""
-    return Fault(station, f"{alert.title}{text}.", section)
+    return HealthFault(station, f"{alert.title}{text}.", section)
 
 
-_LAWS: tuple[Callable[[LineReading], Iterator[Fault]], ...] = (
+_LAWS: tuple[Callable[[LineReading], Iterator[HealthFault]], ...] = (
     _whole("ingest", "no detection is taken"),
     _kafka,
     _whole("fusion", "no match is found meanwhile"),

@@ -7,10 +7,10 @@ from typing import Any
 
 from nicegui import context, ui
 
-from services.common.instants import system_clock_us
-from services.console.drawing.columns import drawn_sensors
+from services.common.clock import system_clock_us
+from services.console.drawing.table_columns import drawn_sensors
 from services.console.drawing.timeline import TimelineElement
-from services.console.pages.now.change import Change
+from services.console.pages.now.change import TimelineChange
 from services.console.pages.now.evidence import Evidence
 from services.console.pages.now.first_steps import show_first_steps
 from services.console.pages.now.history_of_range import KeptThings, read_kept, read_recent
@@ -20,7 +20,7 @@ from services.console.pages.now.tools import NowTools
 from services.console.pages.shell import ConsolePage, page_head
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer, SensorAnswer
+from services.console.rest.documents import PageAnswer, SensorAnswer
 from services.console.rest.live_feed import LiveReader
 from services.console.rest.services import Parameters, RestError
 
@@ -121,7 +121,7 @@ class NowView:
             return  # the banner says so; the next look tries again
         finally:
             self._is_loading = False
-        await self.tell(Change.of_kept(self.kept, recent))
+        await self.tell(TimelineChange.of_kept(self.kept, recent))
         self.tools.say_part(self.kept)
         self.newest.begin((*self.kept.episodes, *self.kept.matches))
         if recent.newest or not self.newest.is_empty:
@@ -138,7 +138,7 @@ class NowView:
             return  # the banner says so
         self.timeline.merge({"sensors": drawn_sensors(sensors.items)})
 
-    async def tell(self, change: Change) -> None:
+    async def tell(self, change: TimelineChange) -> None:
         """Have the timeline draw a change, with the templates that it needs."""
         await change.find_templates(self.viewer)
         self.timeline.merge(change.drawn())
@@ -152,9 +152,9 @@ class NowView:
             await self.story.load()
         if events := self.reader.take():
             left_out, self.reader.left_out = self.reader.left_out, 0
-            await self.take(Change.of_events(events, left_out))
+            await self.take(TimelineChange.of_events(events, left_out))
 
-    async def take(self, change: Change) -> None:
+    async def take(self, change: TimelineChange) -> None:
         """Show what the live stream told, everywhere on the page."""
         await self.tell(change)
         if not self.has_seen_some:

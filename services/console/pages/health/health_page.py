@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from services.console.pages.docs_link import docs_link
-from services.console.pages.health.faults import Fault, faults_of
+from services.console.pages.health.fault_list import HealthFault, faults_of
 from services.console.pages.health.refusals import RefusalTable
 from services.console.pages.health.stations import BESIDE, LINE, StationKind, quiet_s
 from services.console.pages.health.strip import SIGNS, Strip, offer_questions
@@ -20,12 +20,12 @@ REFUSALS_EVERY_S = 5.0
 OTHERS = 10
 
 
-class Verdict:
+class LineVerdict:
     """What is wrong now: the most upstream fault in one sentence, the others below it."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
-        self._faults: Sequence[Fault] | None = None
+        self._faults: Sequence[HealthFault] | None = None
         with ui.element("section").classes("verdict").props('aria-label="What is wrong now"') as self._box:
             with ui.element("p").classes("verdict-words").props("role=status"):
                 self._sign = Words("span", "").classes("station-sign").props("aria-hidden=true")
@@ -33,7 +33,7 @@ class Verdict:
             self._advice = ui.element("p").classes("soft small")
             self._others = ui.element("div")
 
-    def show(self, faults: Sequence[Fault], line: LineReading, kinds: Sequence[StationKind]) -> None:
+    def show(self, faults: Sequence[HealthFault], line: LineReading, kinds: Sequence[StationKind]) -> None:
         """Say it; nothing is well before everything was looked at."""
         untold = [
             each.told_by for each in kinds if (new := line.of(each.told_by).newest) is None or new.samples is None
@@ -60,7 +60,7 @@ class Verdict:
         self._sign.set_text(SIGNS[state])
         self._said.set_text(sentence)
 
-    def _draw(self, faults: Sequence[Fault]) -> None:
+    def _draw(self, faults: Sequence[HealthFault]) -> None:
         self._advice.clear()
         self._others.clear()
         if faults:
@@ -86,7 +86,7 @@ async def show_health(viewer: Viewer) -> None:
     page_head("Health")
     line = viewer.line.reading()
     beside = [each for each in BESIDE if each.told_by in viewer.rest.services.urls]
-    verdict = Verdict(viewer)
+    verdict = LineVerdict(viewer)
     Words("h2", "The line").classes("beside-head")
     strips = [Strip("The line", LINE, line)]
     if beside:

@@ -8,21 +8,21 @@ from coincide.wire.results.episode_record import EpisodeMember, EpisodeRecord, Q
 from coincide.wire.results.match_record import EdgeRecord, JointRecord, MatchMember, MatchRecord, OccurrenceRecord
 from services.alerting.api.result_models import Match, Transition
 from services.alerting.records.alert import Acknowledgement, Alert
-from services.console.rest import answers
+from services.console.rest import documents
 
 READ = [
-    (answers.MatchAnswer, Match),
-    (answers.SupersededAnswer, Match),
-    (answers.MemberAnswer, MatchMember),
-    (answers.OccurredAnswer, OccurrenceRecord),
-    (answers.EdgeAnswer, EdgeRecord),
-    (answers.JointAnswer, JointRecord),
-    (answers.EpisodeAnswer, EpisodeRecord),
-    (answers.WindowAnswer, QueriedWindow),
-    (answers.AlertAnswer, Alert),
-    (answers.AcknowledgedAnswer, Acknowledgement),
-    (answers.TransitionAnswer, Transition),
-    (answers.DeadLetterAnswer, DeadLetter),
+    (documents.MatchAnswer, Match),
+    (documents.SupersededAnswer, Match),
+    (documents.MemberAnswer, MatchMember),
+    (documents.OccurredAnswer, OccurrenceRecord),
+    (documents.EdgeAnswer, EdgeRecord),
+    (documents.JointAnswer, JointRecord),
+    (documents.EpisodeAnswer, EpisodeRecord),
+    (documents.WindowAnswer, QueriedWindow),
+    (documents.AlertAnswer, Alert),
+    (documents.AcknowledgedAnswer, Acknowledgement),
+    (documents.TransitionAnswer, Transition),
+    (documents.DeadLetterAnswer, DeadLetter),
 ]
 
 
@@ -37,6 +37,6 @@ def test_what_is_read_of_an_answer_is_declared(answer: type[msgspec.Struct], rec
 
 def test_all_that_an_episode_says_is_read() -> None:
     bookkeeping = {"v", "query_version", "revision", "replaced_by", "received_at_us", "members_truncated"}
-    assert names(EpisodeRecord) - names(answers.EpisodeAnswer) == bookkeeping
-    assert names(EpisodeMember) <= names(answers.MemberAnswer)
-    assert names(MatchRecord) - names(answers.MatchAnswer) == {"v", "supersedes"}
+    assert names(EpisodeRecord) - names(documents.EpisodeAnswer) == bookkeeping
+    assert names(EpisodeMember) <= names(documents.MemberAnswer)
+    assert names(MatchRecord) - names(documents.MatchAnswer) == {"v", "supersedes"}

@@ -12,7 +12,7 @@ from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.places import delete_before, fill
-from services.backup.topics import Place, SavedRecord, restore_topics, save_topics
+from services.backup.topic_copies import FilledPartition, SavedRecord, restore_topics, save_topics
 from services.common.kafka.clients import create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.topic_names import TopicNames
@@ -138,13 +138,17 @@ def kept(offset: int) -> SavedRecord:
 def test_what_compaction_left_out_is_told_by_copies_of_what_came_next() -> None:
     saved = SavedPartition(2, 7, 3)
     queries, keys = Producer(), Producer()
-    Place(None, TopicPartition(QUERIES, 0), saved, is_kept=True, is_compacted=True).write(queries, map(kept, (2, 3, 6)))
+    FilledPartition(None, TopicPartition(QUERIES, 0), saved, is_kept=True, is_compacted=True).write(
+        queries, map(kept, (2, 3, 6))
+    )
     assert queries.keys == [b"key 2"] * 3 + [b"key 3"] + [b"key 6"] * 3
-    Place(None, TopicPartition(KEYS, 0), saved, is_kept=False, is_compacted=True).write(keys, map(kept, (2, 3, 6)))
+    FilledPartition(None, TopicPartition(KEYS, 0), saved, is_kept=False, is_compacted=True).write(
+        keys, map(kept, (2, 3, 6))
+    )
     assert keys.keys == [b"key 2", b"key 3", b"key 6"]
 
 
 def test_a_restore_ends_where_somebody_else_writes() -> None:
-    place = Place(None, TopicPartition(QUERIES, 0), SavedPartition(0, 2, 2), is_kept=True, is_compacted=True)
+    place = FilledPartition(None, TopicPartition(QUERIES, 0), SavedPartition(0, 2, 2), is_kept=True, is_compacted=True)
     with pytest.raises(BackupError, match=r"somebody else writes to reef\.queries: a record got offset 2, not 1$"):
         place.write(Producer(first=1), map(kept, (0, 1)))

@@ -25,6 +25,7 @@ from services.common.access.audit_topic import read_newest
 from services.common.access.component_access import ComponentAccess
 from services.common.access.key_scopes import KeyScope
 from services.common.access.who import Author, Who
+from services.common.clock import system_clock_us
 from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
@@ -37,7 +38,6 @@ from services.common.http.pages import (
 )
 from services.common.http.problem import Problem, try_again
 from services.common.http.shares import Shares
-from services.common.instants import system_clock_us
 from services.common.record_publisher import KafkaAwayError
 from services.common.topic_names import TopicNames
 

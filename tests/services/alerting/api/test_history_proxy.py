@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from services.alerting.api.history import MOST_AT_ONCE
+from services.alerting.api.history_proxy import MOST_AT_ONCE
 from services.alerting.settings import AlertingSettings
 from tests.patience import until
 from tests.services.alerting.clients import SETTINGS, running_api

@@ -10,7 +10,7 @@ from typing import Literal, Self, cast, get_args
 
 from sqlalchemy import Connection
 
-from services.alerting.alerts import lifecycle
+from services.alerting.alerts import alert_lifecycle
 from services.alerting.records.alert import Alert, Change, Step, alert_id
 from services.alerting.store import alert_rows, delivery_rows
 
@@ -80,7 +80,7 @@ def steps_to(
     conditions = {each.alert: each for each in present}
     known = alert_rows.known_alerts(connection, conditions)
     over = [each for each in active if each.source in NAMES and each.id not in conditions]
-    steps = [lifecycle.resolution(each, now_us, _why_over(each, list(conditions.values()))) for each in over]
+    steps = [alert_lifecycle.resolution(each, now_us, _why_over(each, list(conditions.values()))) for each in over]
     told = delivery_rows.told_revisions(connection, conditions.keys() - known.keys())
     for id_, condition in conditions.items():
         before = known.get(id_)

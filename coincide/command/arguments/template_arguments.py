@@ -28,7 +28,7 @@ class DeclaredSensor:
 
 
 @dataclass(frozen=True, eq=False)
-class NamedTemplates:
+class FileTemplates:
     """Templates by name, and the sensors that were declared with them: none if the file has templates only."""
 
     by_name: Mapping[str, Histogram] = field(default_factory=dict)
@@ -49,14 +49,14 @@ class NamedTemplates:
         return sensor if sensor in self.by_name else None
 
 
-def load_templates(path: Path | None) -> NamedTemplates:
+def load_templates(path: Path | None) -> FileTemplates:
     """Return the templates in `path`, if there is one.
 
     JSON is an object such as ``{"imb": {"uniform": [-0.05, 0.05]}}``. YAML, or JSON with `templates` and `sensors`, is
     what `coincide learn` writes and config/sensors.yaml holds.
     """
     if path is None:
-        return NamedTemplates()
+        return FileTemplates()
     read = _parsed(path)
     if not isinstance(read, dict):
         example = '{"a": {"uniform": [-1, 1]}}'
@@ -69,7 +69,7 @@ def load_templates(path: Path | None) -> NamedTemplates:
     if not isinstance(listed, list):
         raise CommandError(f"{path}: sensors is {shown(listed)}: a list of sensors was expected")
     sensors = [_sensor(path, each, by_name) for each in listed]
-    return NamedTemplates(by_name, {each.id: each for each in sensors})
+    return FileTemplates(by_name, {each.id: each for each in sensors})
 
 
 def _parsed(path: Path) -> Any:
@@ -106,7 +106,7 @@ def _sensor(path: Path, declared: object, by_name: Mapping[str, Histogram]) -> D
     raise CommandError(f"{path}: sensors has {shown(declared)}: {form} was expected")
 
 
-def parse_template(text: str, templates: NamedTemplates) -> Histogram:
+def parse_template(text: str, templates: FileTemplates) -> Histogram:
     """Return the template that `text` means: a name in `templates`, or a short form."""
     if text in templates.by_name:
         return templates.by_name[text]

@@ -10,8 +10,8 @@ from coincide import Histogram, Window
 from coincide.errors import CoincideError
 from coincide.probability import occurred, occurred_quantiles_us
 from coincide.queries import Query
-from services.console.drawing.columns import template_id
-from services.console.rest.answers import MatchAnswer, TemplateAnswer
+from services.console.drawing.table_columns import template_id
+from services.console.rest.documents import MatchAnswer, TemplateAnswer
 
 BARS = 80  # of equal mass
 SAME_US = 1000  # a difference of the mean below it is rounding

@@ -6,14 +6,14 @@ from nicegui import ui
 
 from services.console.pages.docs_link import docs_link
 from services.console.pages.history.asking import AskForm
-from services.console.pages.history.difference import DifferenceView
-from services.console.pages.history.learning import LearnForm, LearntTable
+from services.console.pages.history.learning_panel import LearnForm, LearntTable
 from services.console.pages.history.outcome import RunOutcome
+from services.console.pages.history.run_difference import DifferenceView
 from services.console.pages.history.run_list import RunList
 from services.console.pages.history.run_words import LEARNING_PATH, OF_LEARNING, OF_QUERIES, PATH
 from services.console.pages.shell import ConsolePage, Words, copy_button, empty_state, open_anew_when, page_head
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer
+from services.console.rest.documents import PageAnswer
 from services.console.rest.query_answers import QueryListAnswer
 from services.console.rest.run_answers import LearningAnswer, RunAnswer
 from services.console.rest.services import RestError

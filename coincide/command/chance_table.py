@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.chance_arguments import ChanceRequest, GivenRate
-from coincide.command.arguments.named_templates import NamedTemplates, load_templates, parse_template
+from coincide.command.arguments.template_arguments import FileTemplates, load_templates, parse_template
 from coincide.command.chance_note import LONG, rates_by_area, reach_s
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.formats import bad_rows_of
@@ -56,7 +56,7 @@ def _rate_hz(request: ChanceRequest, rates: Mapping[str, Sequence[SensorRate]], 
     return chance_rate(rates["a"], rates.get("b"), join.window, threshold, sensors=join.sensors)
 
 
-def _given_rates(request: ChanceRequest, named: NamedTemplates) -> list[AreaRates]:
+def _given_rates(request: ChanceRequest, named: FileTemplates) -> list[AreaRates]:
     """Return the rates that the user says; a sensor without a name differs from every other and from itself."""
 
     def sensor(given: GivenRate) -> SensorRate:
@@ -65,7 +65,7 @@ def _given_rates(request: ChanceRequest, named: NamedTemplates) -> list[AreaRate
     return [(0.0, {role: [sensor(given)] for role, given in zip("ab", request.rates, strict=False)})]
 
 
-def _seen_rates(request: ChanceRequest, named: NamedTemplates, stages: Stages | None) -> list[AreaRates]:
+def _seen_rates(request: ChanceRequest, named: FileTemplates, stages: Stages | None) -> list[AreaRates]:
     """Return how often each sensor of the files reports in each area."""
     join = request.join
     bad = [bad_rows_of(each.path) for each in join.inputs]

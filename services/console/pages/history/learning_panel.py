@@ -26,7 +26,7 @@ from services.console.pages.shell import Words, change_button, choice, copy_butt
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import LearningAnswer, LearntAnswer, LearntFitAnswer
 from services.console.rest.sensor_answers import StreamListAnswer
-from services.console.rest.services import Change, RestError, path_of, read_answer
+from services.console.rest.services import ChangeRequest, RestError, path_of, read_answer
 
 TOGETHER = "what the sensors of an area say together"
 PROMISE = (
@@ -67,12 +67,12 @@ class LearnForm:
             text_field("Why (for the audit trail)", "", lambda text: setattr(self, "_why", text))
             change_button(self._viewer, "Learn", self._asked, _open, refused, kind="strong")
 
-    def _asked(self) -> Change:
+    def _asked(self) -> ChangeRequest:
         begin, end = self._range.bounds()
         longest_s = self._longest_s
         within = [-longest_s, longest_s] if isinstance(longest_s, int | float) else longest_s
         body = {"from": begin, "to": end, "within": within, "reference_stream": self._reference or None}
-        return Change("POST", "alerting", LEARNING_PATH, body, why=self._why)
+        return ChangeRequest("POST", "alerting", LEARNING_PATH, body, why=self._why)
 
 
 async def _open(run: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from services.console.drawing.template_words import said_of
-from services.console.rest.answers import (
+from services.console.rest.documents import (
     AlertAnswer,
     EpisodeAnswer,
     MatchAnswer,

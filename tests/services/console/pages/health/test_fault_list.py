@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from deploy.host.machine import ROOT
-from services.console.pages.health.faults import STATIONS, Fault, faults_of
+from services.console.pages.health.fault_list import STATIONS, HealthFault, faults_of
 from services.console.pages.health.stations import BESIDE, LINE, quantile, quiet_s
-from services.console.rest.answers import AlertAnswer
 from services.console.rest.component_readings import ComponentReading, ComponentTrend, Samples
+from services.console.rest.documents import AlertAnswer
 from services.console.rest.line_watch import WANTED, LineReading
 from services.console.rest.services import Service
 
@@ -150,7 +150,7 @@ def test_a_quantile_lies_within_its_bucket() -> None:
 
 def test_stations_are_in_the_order_of_the_line() -> None:
     assert tuple(kind.station for kind in (*LINE, *BESIDE)) == STATIONS
-    assert Fault("people", "", "").page.startswith("docs/")
+    assert HealthFault("people", "", "").page.startswith("docs/")
 
 
 def posts(*looks: tuple[float, int]) -> LineReading:

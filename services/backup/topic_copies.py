@@ -215,7 +215,7 @@ def restore_topics(
         for name, partitions in saved.items():
             for number, partition in enumerate(partitions):
                 how = {"is_kept": names.short(name) in IN_PLACE, "is_compacted": is_compacted(topics[name])}
-                place = Place(admin, TopicPartition(name, number), partition, **how)
+                place = FilledPartition(admin, TopicPartition(name, number), partition, **how)
                 place.restore(kafka, file_of(folder, name, number))
     except TopicConflictError as error:
         raise BackupError(str(error)) from error
@@ -223,7 +223,7 @@ def restore_topics(
         admin.close()
 
 
-class Place:
+class FilledPartition:
     """A partition to be filled; `is_kept`: its records get the offsets again that they had."""
 
     def __init__(

@@ -13,8 +13,8 @@ from services.console.pages.shell import Words, button, change_button, text_fiel
 from services.console.pages.told.deliveries import DeliveryTable
 from services.console.pages.told.receiver_form import ReceiverForm
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import ReceiverAnswer, ReceiverListAnswer
-from services.console.rest.services import Change, RestError, path_of
+from services.console.rest.documents import ReceiverAnswer, ReceiverListAnswer
+from services.console.rest.services import ChangeRequest, RestError, path_of
 
 
 class ReceiverTable:
@@ -89,7 +89,7 @@ class ReceiverTable:
 
         with row:
             if self._viewer.may("admin"):
-                test = Change("POST", "alerting", path_of("v1", "receivers", receiver.id, "test"))
+                test = ChangeRequest("POST", "alerting", path_of("v1", "receivers", receiver.id, "test"))
                 words, meanwhile = "Send a test", "It is being sent."
                 change_button(self._viewer, words, lambda: test, taken, said, label=receiver.id, meanwhile=meanwhile)
             button("Deliveries", partial(self._open_deliveries, receiver), label=receiver.id)
@@ -117,8 +117,8 @@ class ReceiverTable:
         path, why = path_of("v1", "receivers", receiver.id), {"": ""}
         seen = {"If-Match": f'"{receiver.version}"'}
 
-        def removal() -> Change:
-            return Change("DELETE", "alerting", path, headers=seen, why=why[""])
+        def removal() -> ChangeRequest:
+            return ChangeRequest("DELETE", "alerting", path, headers=seen, why=why[""])
 
         async def done(_answer: Any) -> None:
             self._close()

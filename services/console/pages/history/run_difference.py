@@ -16,7 +16,7 @@ from services.console.pages.shell import Words, choice, copy_button, figure
 from services.console.pages.shown_range import ShownRange, around
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
-from services.console.rest.answers import PageAnswer
+from services.console.rest.documents import PageAnswer
 from services.console.rest.run_answers import ComparisonAnswer, FoundMatchAnswer, RunAnswer
 from services.console.rest.services import Rest, RestError, Service, path_of
 
@@ -26,7 +26,7 @@ SIGNS = {"added": "+ Added", "gone": "− Gone", "changed": "± Changed"}
 _decoder = msgspec.json.Decoder(FoundMatchAnswer)
 
 
-class Difference(NamedTuple):
+class MatchDifference(NamedTuple):
     """One match that differs: how, its id, its probability before and now, and the match itself where it was found."""
 
     kind: str
@@ -89,13 +89,15 @@ class DifferenceView:
         since = self._viewer.times.instant(told.live_from_us)
         return f" Live records go back to {since} only, so {count:,} older ones of this run have no counterpart."
 
-    async def _found(self, told: ComparisonAnswer) -> list[Difference]:
+    async def _found(self, told: ComparisonAnswer) -> list[MatchDifference]:
         """Return what differs, each with its match where that can be read."""
         own = await self._matches_of(self._run.run, {*told.added, *(each.id for each in told.changed)})
         other = await (self._live(told.gone) if self._other == "live" else self._matches_of(self._other, told.gone))
-        added = [Difference("added", id_, None, _probability(own, id_), own.get(id_)) for id_ in told.added]
-        gone = [Difference("gone", id_, _probability(other, id_), None, other.get(id_)) for id_ in told.gone]
-        changed = [Difference("changed", each.id, each.before, each.now, own.get(each.id)) for each in told.changed]
+        added = [MatchDifference("added", id_, None, _probability(own, id_), own.get(id_)) for id_ in told.added]
+        gone = [MatchDifference("gone", id_, _probability(other, id_), None, other.get(id_)) for id_ in told.gone]
+        changed = [
+            MatchDifference("changed", each.id, each.before, each.now, own.get(each.id)) for each in told.changed
+        ]
         return [*added, *gone, *changed]
 
     async def _matches_of(self, run: str, ids: Iterable[str]) -> dict[str, FoundMatchAnswer]:
@@ -122,7 +124,7 @@ class DifferenceView:
                 break
         return found
 
-    def _draw(self, differences: Sequence[Difference]) -> None:
+    def _draw(self, differences: Sequence[MatchDifference]) -> None:
         if not differences:
             return
         self._draw_times(differences)
@@ -136,7 +138,7 @@ class DifferenceView:
                         left = counted(len(some) - SHOWN, "match", "matches")
                         Words("td", f"{sign}: {left} more").props("colspan=5").classes("soft")
 
-    def _draw_times(self, differences: Sequence[Difference]) -> None:
+    def _draw_times(self, differences: Sequence[MatchDifference]) -> None:
         """Show when they were, on a line of time that is as long as they need."""
         times = {
             kind: [each.found.times_us[0] for each in differences if each.kind == kind and each.found] for kind in SIGNS
@@ -151,7 +153,7 @@ class DifferenceView:
         said = ", ".join(f"{len(of):,} {kind}" for kind, of in told.items())
         chart.props["aria-label"] = f"When they were: {said}; the table below has the first {SHOWN} of each"
 
-    def _row(self, each: Difference) -> None:
+    def _row(self, each: MatchDifference) -> None:
         with ui.element("tr"):
             Words("td", SIGNS[each.kind])
             self._when(each)
@@ -161,14 +163,14 @@ class DifferenceView:
             with ui.element("td"):
                 self._link(each)
 
-    def _when(self, each: Difference) -> None:
+    def _when(self, each: MatchDifference) -> None:
         if each.found is None:
             Words("td", "not found")
             return
         at_us, times = each.found.times_us[0], self._viewer.times
         Words("td", f"{times.day(at_us)} {times.clock(at_us)}").props["title"] = times.exact(at_us)
 
-    def _link(self, each: Difference) -> None:
+    def _link(self, each: MatchDifference) -> None:
         if each.found is None:
             return
         is_live = self._other == "live" and each.kind != "added"
@@ -181,7 +183,7 @@ class DifferenceView:
             ui.label("Show this time")
 
 
-def _when(each: Difference) -> int:
+def _when(each: MatchDifference) -> int:
     return each.found.times_us[0] if each.found else 2**63
 
 
