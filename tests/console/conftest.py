@@ -126,6 +126,7 @@ def opened_anew(page: Page) -> Iterator[None]:
     page.evaluate("window.isOld = true")
     yield
     page.wait_for_function("window.isOld === undefined")
+    page.wait_for_load_state()  # else the next address aborts what still loads
 
 
 def painted(page: Page) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Every page in a real browser: for everybody, on every screen, and with hostile text wherever text may come from."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -148,6 +149,9 @@ def test_everybody_can_use_it_and_no_text_is_markup(
     if name == "queries-one":
         page.get_by_role("button", name="JSON").click()
         expect(page.locator(".cm-content")).to_contain_text(IMAGE)
+        expect(page.locator(".cm-content")).to_have_attribute(
+            "aria-label", re.compile(".")
+        )  # it is equipped a bit later
     page.wait_for_load_state("networkidle")
     charts = page.locator(".chart")
     if name == "history-compare":
