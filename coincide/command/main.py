@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(request: Request) -> None:
     """Answer the request; a replay may go on for ever, so it alone collects garbage."""
     if isinstance(request, ReplayRequest):
-        from coincide.command.replay import run_replay  # noqa: PLC0415 - needs the extra, as those below do
+        from coincide.command.playback.replay import run_replay  # noqa: PLC0415 - needs the extra, as those below do
 
         run_replay(request)
         return

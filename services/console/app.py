@@ -23,9 +23,14 @@ from services.console.access.entry import Entry, entry_router, sign_in_path
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSession, PersonSessions
 from services.console.metrics import ConsoleMetrics
+from services.console.pages.health.health_page import HEALTH
+from services.console.pages.history.history_page import HISTORY
+from services.console.pages.now.now_page import NOW
 from services.console.pages.open_pages import OpenPages
-from services.console.pages.page_list import PAGES
+from services.console.pages.queries.queries_page import QUERIES
+from services.console.pages.sensors.sensors_page import SENSORS
 from services.console.pages.shell import ConsolePage, Words, shell, show_fault
+from services.console.pages.told.told_page import ALERTS
 from services.console.pages.viewer import Viewer, view_of
 from services.console.rest.line_watch import LineWatches
 from services.console.rest.live_feed import LiveFeeds
@@ -35,6 +40,9 @@ from services.console.settings import ConsoleSettings
 
 STATIC = Path(__file__).parent / "static"
 CLEAN_EVERY_S = 10.0
+
+#: In the order of the navigation; a new page adds its line here.
+PAGES: tuple[ConsolePage, ...] = (NOW, QUERIES, SENSORS, ALERTS, HISTORY, HEALTH)
 
 
 class ConsoleParts:

@@ -11,12 +11,12 @@ from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.admission import RowAdmission
-from coincide.fusion.core.no_numbers import no_number_letters
 from coincide.fusion.core.restoring import header_of, restored_state
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.core.stream_control import StreamDeclarations
 from coincide.fusion.kinds.query_turns import QueryTurns
 from coincide.fusion.matching.search_work import NO_CLOCK, ClockS
+from coincide.fusion.readings.reading_columns import no_number_letters
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.readings.source import Choose
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output

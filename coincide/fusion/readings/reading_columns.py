@@ -1,21 +1,25 @@
 """What the detections of one stream say of an attribute, by group; and the queries that read them."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from msgspec import Raw
+from msgspec import Raw, json
 
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import as_number
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
+from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.row_codes import RowCodes
 from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.queries.readings.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
-from coincide.wire.fields import Scalar
+from coincide.wire.detection_record import Stamp
+from coincide.wire.fields import NULL, Scalar, shown
+from coincide.wire.results.dead_letter import DeadLetter
 
 T = TypeVar("T", bound=Hashable)
 Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
@@ -107,3 +111,19 @@ def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:
 
 def _key(value: Scalar) -> Key:
     return isinstance(value, bool), as_read(value)
+
+
+def no_number_letters(no_numbers: NoNumbers, new: EventColumns, codes: RowCodes) -> Iterator[DeadLetter]:
+    """Yield a letter for each of the `new` rows and attributes that are refused; the row itself stays accepted."""
+    if not len(new):
+        return
+    begin = int(new.seq[0])
+    for seq, name in sorted(each for each in no_numbers if each[0] >= begin):
+        row = seq - begin
+        written = attributes_of(new.attributes[row]).get(name.removeprefix("attributes."), NULL)
+        detail = f"{name} is {shown(written)}: a query needs a number"
+        sensor, stream = codes.areas.sensor_of(new.sensor[row]).name, codes.streams.names[new.stream[row]]
+        stamp = Stamp(sensor=sensor, stream=stream, template=codes.templates.histogram(new.template[row]).id)
+        shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), Raw(new.attributes[row])
+        area, received_at_us = codes.areas.area_of(new.area[row]).name, int(new.received_at_us[row])
+        yield refused_row("no_number", detail, area, received_at_us, stamp, shown_row)

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from coincide.errors import QueryError
 from coincide.queries.fields.checks import refuse_unless_name
 from coincide.wire.last_change import LastChange
-from services.alerting.alerts.alert_labels import labels_of_alerts
 from services.alerting.alerts.controls import SILENCE, Silence, read_silence, read_silences
+from services.alerting.alerts.groups import labels_of_alerts
 from services.alerting.api.listings import Instant
 from services.alerting.api.request_documents import json_body
 from services.alerting.api.result_models import COMPONENTS, problems

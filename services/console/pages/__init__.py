@@ -1,1 +1,1 @@
-"""What people see: the shell around every page, and a module for each page; `page_list` says which there are."""
+"""What people see: the shell around every page, and a folder for each page (`services.console.app` lists them)."""

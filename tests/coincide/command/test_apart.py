@@ -6,7 +6,7 @@ import pytest
 
 from coincide.command.main import main
 from tests.coincide.command.files import EPOCH_US, FORMATS, join, text, write
-from tests.coincide.command.test_replay import pair, saved
+from tests.coincide.command.playback.test_replay import pair, saved
 
 ALONE = ["--window", "2", "--threshold", "0.5", "--uncertainty", "uniform:-0.5,0.5"]
 

@@ -13,7 +13,7 @@ from coincide.command.main import main
 from coincide.queries.language import grammar
 from coincide.thresholds import SensorRate
 from tests.coincide.command.files import EPOCH_US, join, read, text, write
-from tests.coincide.command.test_replay import SN1987A, saved
+from tests.coincide.command.playback.test_replay import SN1987A, saved
 from tests.reference import central_italy
 
 PAIR = {"from": {"a": "imb", "b": "baksan"}, "within": [{"between": ["a", "b"], "window_s": 10, "threshold": 0.4}]}

@@ -11,7 +11,7 @@ import pytest
 
 from coincide.command.main import main
 from tests.coincide.command.files import EPOCH_US, join
-from tests.coincide.command.test_replay import pair, replay, saved
+from tests.coincide.command.playback.test_replay import pair, replay, saved
 from tests.coincide.command.test_texts import sides
 
 EQUAL = {**pair(("p", "s")), "id": "q", "equal": "attributes.tag"}

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from coincide.command.main import main
 from tests.coincide.command.files import EPOCH_US, FORMATS, join, read, text, write
-from tests.coincide.command.test_replay import NAMED, SN1987A, Event, Members, arriving, pair, saved, slow_replay
+from tests.coincide.command.playback.test_replay import (
+    NAMED,
+    SN1987A,
+    Event,
+    Members,
+    arriving,
+    pair,
+    saved,
+    slow_replay,
+)
 from tests.coincide.fusion.strategies import queries, wide_queries
 from tests.examples import examples
 

@@ -7,10 +7,10 @@ from unittest.mock import patch
 
 import pytest
 
-from coincide.command import replay as replaying
 from coincide.command.main import main
+from coincide.command.playback import replay as replaying
 from tests.coincide.command.files import EPOCH_US, FORMATS, join, text, write
-from tests.coincide.command.test_replay import pair, replay, saved
+from tests.coincide.command.playback.test_replay import pair, replay, saved
 
 Row = dict[str, Any]
 ALONE = ["--window", "1", "--threshold", "0.5", "--uncertainty", "point"]

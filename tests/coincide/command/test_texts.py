@@ -7,7 +7,7 @@ import pytest
 
 from coincide.command.main import main
 from tests.coincide.command.files import EPOCH_US, FORMATS, coalesce, join, write
-from tests.coincide.command.test_replay import pair, replay, saved
+from tests.coincide.command.playback.test_replay import pair, replay, saved
 
 TAGS = ["12E3", "0077", "7_1", "9007199254740993", "beacon"]
 OTHER_TAGS = ["120E2", "77", "71", "9007199254740992", "beacon"]

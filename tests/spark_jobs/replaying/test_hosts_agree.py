@@ -13,15 +13,15 @@ from msgspec import json as msgspec_json
 
 from coincide import Stream
 from coincide.arrays.instants import written_us
-from coincide.command import replay as replaying
 from coincide.command.main import main
+from coincide.command.playback import replay as replaying
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from spark_jobs.replaying.complete_answer import complete_matches
 from spark_jobs.runs.live_answer import QueryChangeAt, replayed
 from tests.coincide.command.files import EPOCH_US, read, text, write
-from tests.coincide.command.test_replay import NAMED, asked, replay, saved
+from tests.coincide.command.playback.test_replay import NAMED, asked, replay, saved
 from tests.coincide.fusion.inputs import Row, frame, heartbeat, put
 from tests.coincide.fusion.outputs import EpisodeReader
 from tests.coincide.fusion.strategies import TEMPLATES, split

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.coincide.command.files import EPOCH_US, FORMATS, write
-from tests.coincide.command.test_replay import pair, replay, saved
+from tests.coincide.command.playback.test_replay import pair, replay, saved
 
 DAY_S = 86_400
 

@@ -27,10 +27,10 @@ from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals, merged
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.repeats import tell_repeats
-from coincide.command.late_arrivals import LateArrivals
+from coincide.command.playback.late_arrivals import LateArrivals
+from coincide.command.playback.replay_shard import ReplayedTuples, ReplayShard
 from coincide.command.query_files import read_queries
 from coincide.command.query_join import DIGITS
-from coincide.command.replay_shard import ReplayedTuples, ReplayShard
 from coincide.fusion.rows.named_rows import NamedRows
 from coincide.queries import Query
 from coincide.stream import Stream

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram
-from coincide.command import replay as replaying
 from coincide.command.main import main
+from coincide.command.playback import replay as replaying
 from deploy.host.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, FORMATS, answer_of, join, text, write
 from tests.coincide.fusion.strategies import OBJECTS, TEMPLATES, queries, wide_queries

@@ -1,0 +1,1 @@
+"""``coincide replay``: the engine over files of detections, in the order in which they would have arrived."""
