@@ -13,7 +13,7 @@ from msgspec import Meta
 from sqlalchemy import Connection, delete, select
 
 from coincide.queries.joins.role_filter import fits_any
-from coincide.wire.fields import IN_UTC, FormatVersion, Int64
+from coincide.wire.fields import IN_UTC, LONGEST_NAME, FormatVersion, Int64
 from coincide.wire.last_change import LastChange
 from services.alerting.records.alert import Acknowledgement, Alert
 from services.alerting.records.receiver import decode_receiver
@@ -23,7 +23,7 @@ from services.alerting.store.tables import alert_controls
 SILENCE, RECEIVER, ACKNOWLEDGEMENT = "silence/", "receiver/", "acknowledgement/"
 
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
-Id = Annotated[str, Meta(min_length=1, max_length=200)]
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Silence(LastChange, frozen=True, kw_only=True, eq=False):

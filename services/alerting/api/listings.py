@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from coincide.arrays.instants import FROM_1980_ON, YEAR_1980_US
+from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.result_models import answers
 from services.alerting.exports.result_columns import Column, Times
 from services.alerting.exports.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
@@ -96,7 +97,7 @@ Instant = Annotated[
     BeforeValidator(instant_us),
     WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "format": "int64"}]}),
 ]
-QueryIds = Annotated[list[Annotated[str, Field(max_length=200)]], BeforeValidator(_ids), AfterValidator(_few)]
+QueryIds = Annotated[list[Annotated[str, Field(max_length=LONGEST_NAME)]], BeforeValidator(_ids), AfterValidator(_few)]
 
 
 class ListParameters(PageParameters):

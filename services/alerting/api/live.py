@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.listings import QUERIES_MAX, QueryIds
 from services.alerting.api.result_models import problems
 from services.alerting.kafka.projection import Progress
@@ -32,7 +33,7 @@ class LiveParameters(BaseModel):
         description=f"Only what is of these queries: repeated, or with commas between, at most {QUERIES_MAX}. "
         "The answer is 404 if there never was such a query.",
     )
-    area: str | None = Field(None, max_length=200, description="Only what is in this area.")
+    area: str | None = Field(None, max_length=LONGEST_NAME, description="Only what is in this area.")
     superseded: Literal["false", "any"] = Field(
         "false", description="any: also matches that were superseded already when they were stored, or caught up with."
     )

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from coincide.wire.fields import LONGEST_NAME
 from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.api.result_models import problems
 from services.alerting.queries.acts import Acts
@@ -16,7 +17,7 @@ from services.common.access.caller import LONGEST_REASON_BYTES
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 
-RebuildId = Annotated[str, Path(max_length=200, description="The rebuild's id.")]
+RebuildId = Annotated[str, Path(max_length=LONGEST_NAME, description="The rebuild's id.")]
 
 UNFINISHED = ("asked", "running")
 

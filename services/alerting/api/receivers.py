@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from coincide.wire.content_ids import content_id
+from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.listings import read_page
 from services.alerting.api.request_documents import json_body
 from services.alerting.api.result_models import problems
@@ -32,7 +33,7 @@ from services.common.resources.changes import Changes
 from services.common.resources.resource import Edit
 from services.common.resources.routes import Described, add_routes
 
-ReceiverId = Annotated[str, Path(max_length=200, description="The receiver's id.")]
+ReceiverId = Annotated[str, Path(max_length=LONGEST_NAME, description="The receiver's id.")]
 
 
 class ReceiverBody(BaseModel):
@@ -164,7 +165,7 @@ def _add_sending(
         responses=problems(404, 422, 503),
         summary="Send a delivery again",
     )
-    async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=200)], who: Author) -> None:  # noqa: A002
+    async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=LONGEST_NAME)], who: Author) -> None:  # noqa: A002
         """Let it wait again, whether it was delivered or given up; it keeps its key."""
         _one(receivers, id)
         settled = await run_in_threadpool(_delivery, engine, id, key)

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from coincide.errors import QueryError, QueryTextError
 from coincide.queries import query_from_json
 from coincide.queries.sql import LONGEST_TEXT, query_from_sql, sql_of
+from coincide.wire.fields import LONGEST_NAME
 from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
 from services.common.http.query_contract import QUERY_DOCUMENT
@@ -24,7 +25,7 @@ _FORMATS = {
 }
 
 
-Id = Annotated[str, Path(max_length=200, description="The query's id.")]
+Id = Annotated[str, Path(max_length=LONGEST_NAME, description="The query's id.")]
 
 
 async def json_body(request: Request) -> Any:

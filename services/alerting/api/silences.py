@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from coincide.errors import QueryError
 from coincide.queries.fields.checks import refuse_unless_name
+from coincide.wire.fields import LONGEST_NAME
 from coincide.wire.last_change import LastChange
 from services.alerting.alerts.controls import SILENCE, Silence, read_silence, read_silences
 from services.alerting.alerts.groups import labels_of_alerts
@@ -33,7 +34,7 @@ from services.common.resources.routes import Described, add_routes, shown
 
 LONGEST_US = 366 * 86_400 * 1_000_000
 
-Glob = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
+Glob = Annotated[str, Field(max_length=LONGEST_NAME, pattern=NO_NUL)]
 
 
 class SilenceDocument(BaseModel):
@@ -41,7 +42,7 @@ class SilenceDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    matchers: dict[Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)], Glob] = Field(
+    matchers: dict[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL)], Glob] = Field(
         min_length=1,
         max_length=16,
         description="Label to text in which * stands for any characters and ? for one; all must fit. Every alert has "
@@ -50,7 +51,7 @@ class SilenceDocument(BaseModel):
     )
     from_: Instant | None = Field(None, alias="from", description="When it begins; left out, now.")
     until: Instant = Field(description="When it ends.")
-    by: str = Field(min_length=1, max_length=200, pattern=NO_NUL, description="Who says so.")
+    by: str = Field(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL, description="Who says so.")
     why: str = Field(min_length=1, max_length=1000, pattern=NO_NUL, description="Why.")
 
 

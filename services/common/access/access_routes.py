@@ -10,6 +10,7 @@ from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field
 
+from coincide.wire.fields import LONGEST_NAME
 from services.common.access.access_keys import (
     ANY,
     ID_PATTERN,
@@ -127,7 +128,7 @@ class AuditPage(BaseModel):
 class AuditParameters(PageParameters):
     """Filters of GET /v1/audit."""
 
-    subject: str | None = Field(None, max_length=200, description="Only changes of what has this id.")
+    subject: str | None = Field(None, max_length=LONGEST_NAME, description="Only changes of what has this id.")
     action: str | None = Field(None, max_length=100, description="Only this action.")
     key: str | None = Field(None, max_length=100, description="Only changes made with the key of this id.")
 
