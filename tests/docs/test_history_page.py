@@ -77,7 +77,7 @@ def test_the_commands_of_the_page_answer(folder: Path, capsys: pytest.CaptureFix
     counts = said_by(compare, capsys)["counts"]
     assert counts == {"added": 0, "gone": second["matches"] - first["matches"], "changed": 0, "same": first["matches"]}
     asked = _parser().parse_args(shlex.split(on_cluster)[3:])
-    assert (asked.master, asked.archive) == ("spark://10.0.0.4:7077", Path("/shared/archive"))
+    assert (asked.master, asked.archive_path) == ("spark://10.0.0.4:7077", Path("/shared/archive"))
 
 
 def test_other_tools_read_the_archive(folder: Path) -> None:
