@@ -115,14 +115,15 @@ async def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> 
 
 async def test_a_topic_that_kafka_does_not_have_is_named_until_it_is_there() -> None:
     lacking = Producer(lacks="reef.detections")
-    async with publishing(KafkaTimeoutError(), *[lacking] * 500) as publisher:
+    async with publishing(KafkaTimeoutError()) as publisher:
         assert publisher.problem == NOT_CONNECTED
+    async with publishing(KafkaTimeoutError(), *[lacking] * 500) as publisher:
         await until(
             lambda: publisher.problem.startswith(
                 "Kafka does not find the topic reef.detections: `python -m services.common.topics --prefix reef.` "
             )
         )
-        assert lacking.closed.is_set()
+        await until(lacking.closed.is_set)
         lacking.lacks = ""
         await until(lambda: publisher.connected)
         assert publisher.problem == NOT_CONNECTED  # should it be given up
