@@ -14,7 +14,7 @@ from coincide.wire.fields import LONGEST_NAME
 from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
 from services.common.http.query_contract import QUERY_DOCUMENT
-from services.common.http.strict_requests import json_in
+from services.common.http.strict_requests import bounded_body, json_in
 
 LARGEST_BODY_BYTES = 64 * 1024
 JSON_TYPES = ("", "application/json", "application/merge-patch+json")
@@ -31,14 +31,14 @@ Id = Annotated[str, Path(max_length=LONGEST_NAME, description="The query's id.")
 async def json_body(request: Request) -> Any:
     """Return the JSON; a `Problem`, 413, 415 or 422, refuses its size, its media type or what it says."""
     _refuse_unless_one_of(JSON_TYPES, _media_type(request))
-    return json_in(await _body(request))
+    return json_in(await bounded_body(request, LARGEST_BODY_BYTES))
 
 
 async def query_body(request: Request, id: Id) -> Any:  # noqa: A002
     """Return the JSON of a query that the body has as JSON or as SQL; a `Problem`, 413, 415 or 422, says why not."""
     media_type = _media_type(request)
     _refuse_unless_one_of((*JSON_TYPES, *SQL_TYPES), media_type)
-    body = await _body(request)
+    body = await bounded_body(request, LARGEST_BODY_BYTES)
     return json_in(body) if media_type in JSON_TYPES else await run_in_threadpool(_document_of, body, id)
 
 
@@ -50,15 +50,6 @@ def _refuse_unless_one_of(allowed: Sequence[str], media_type: str) -> None:
     if media_type not in allowed:
         named = ", ".join(each for each in allowed if each not in ("", "application/merge-patch+json"))
         raise Problem(415, f"Content-Type is {media_type[:100]!r}: {named}")
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY_BYTES:
-            raise Problem(413, f"the body is larger than {LARGEST_BODY_BYTES} bytes")
-    return bytes(body)
 
 
 def _document_of(body: bytes, id_: str) -> Any:

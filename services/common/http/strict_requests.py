@@ -39,13 +39,13 @@ class StrictRequests:
             json_in(await request.body())
 
 
-async def bounded_body(request: Request) -> bytes:
+async def bounded_body(request: Request, most_bytes: int = LONGEST_BODY_BYTES) -> bytes:
     """Return the body of a request; a `Problem`, 413, refuses one that is too long before it is read whole."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LONGEST_BODY_BYTES:
-            raise Problem(413, f"the body is larger than {LONGEST_BODY_BYTES} bytes")
+        if len(body) > most_bytes:
+            raise Problem(413, f"the body is larger than {most_bytes} bytes")
     return bytes(body)
 
 
