@@ -43,7 +43,6 @@ WANTED = frozenset(
                 "lag_records",
                 "kafka_up",
                 "detections_total",
-                "accepted_total",
                 "late_total",
                 "evicted_total",
                 "matches_total",
@@ -67,7 +66,7 @@ WANTED = frozenset(
                 "alerts",
             )
         ),
-        *(f"archive_{name}" for name in ("rows_total", "files_total", "last_batch_timestamp_seconds")),
+        *(f"archive_{name}" for name in ("rows_total", "files_total")),
     )
 )
 

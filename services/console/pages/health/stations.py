@@ -214,16 +214,16 @@ def _people(line: LineReading) -> list[Figure]:
     return [
         _rate("told", line, "alerting", "deliveries"),
         _number("messages wait", 0.0 if waits is None and has_metrics else waits, count, "deliveries"),
-        _number("the oldest waits", _oldest_s(alerting, has_metrics=has_metrics), duration, "s"),
+        _number("the oldest waits", _oldest_s(alerting), duration, "s"),
         _number("alerts fire", alerting.total("coincide_alerting_alerts", state="firing"), count, "alerts"),
         _number("look live", alerting.total("coincide_alerting_live_readers"), count, "readers of the live stream"),
     ]
 
 
-def _oldest_s(alerting: ComponentTrend, *, has_metrics: bool) -> float | None:
+def _oldest_s(alerting: ComponentTrend) -> float | None:
     """Return how long the oldest message waits; 0 where none does."""
     newest = alerting.newest
-    if newest is None or newest.samples is None or not has_metrics:
+    if newest is None or newest.samples is None:
         return None
     return max(newest.samples.by("coincide_alerting_outbox_age_seconds", "receiver").values(), default=0.0)
 
