@@ -119,9 +119,10 @@ def test_a_change_of_a_template_that_a_kill_cuts_short_is_finished_at_the_next_s
         assert isinstance(answer.exception(), httpx2.TransportError)
     assert len({*has_new()}) == 2, "the kill came too early, or too late"
     with running_ingest(kafka.bootstrap, tmp_path) as ingest:
-        until(lambda: all(has_new()))
+        ingest.wait_for("/readyz", 200)
+        until(lambda: ingest.call("GET", "/v1/templates/ingest-cut").json()["behind"] == 0)
         shown = ingest.call("GET", "/v1/templates/ingest-cut").json()
-        assert (shown["id"], shown["sensors"], shown["behind"]) == (new.id, len(names), 0)
+        assert (shown["id"], shown["sensors"], all(has_new())) == (new.id, len(names), True)
     seed(kafka.connection, others, prune=True, dry_run=False)
 
 
