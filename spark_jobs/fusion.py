@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from coincide import Stream
+from coincide.fusion.batches.cores import CoreFactory, FusionCores
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.program.stop_signals import stop_event
 from services.common.settings import load_streams
 from spark_jobs.job.lifecycle import FusionJob
-from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError
 from spark_jobs.recovery.checkpoint import LockError, ask_for_rebuild
 from spark_jobs.settings import FusionSettings
@@ -45,7 +45,7 @@ def _run(given: argparse.Namespace, cores_of: CoresOf) -> None:
 
 
 def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
-    return FusionCores(streams, settings.limits, _unit_costs())
+    return FusionCores(streams, settings.limits, _unit_costs(), time.thread_time)
 
 
 def _unit_costs() -> SlidingCosts:

@@ -17,6 +17,8 @@ from referencing import Resource
 
 from coincide import Histogram, Stream, Window
 from coincide.arrays.kinds import FloatArray
+from coincide.fusion.batches.activations import PushedOffsets
+from coincide.fusion.batches.live_shard import deferral_record
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
@@ -39,8 +41,6 @@ from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from spark_jobs.archiving.frame_rows import FrameRows
-from spark_jobs.job.activations import PushedOffsets
-from spark_jobs.job.processor import deferral_record
 from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.reference.frames import rows_of
 from tests.reference.fused import assert_occurred

@@ -24,6 +24,8 @@ from starlette.types import Message
 
 from benchmarks.line.whole_line import AREAS, HALF_TEMPLATE_S, QUERY, area_name, body_at
 from coincide import Histogram, Stream
+from coincide.fusion.batches.cores import FusionCores
+from coincide.fusion.batches.live_shard import OUTPUT_TOPICS as TOPICS_OF_SHARD
 from coincide.fusion.control.limits import Limits
 from deploy.host.machine import wait_until
 from services.alerting.kafka.storing import Storage
@@ -43,11 +45,10 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from spark_jobs.job import dataflow
-from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_COLUMNS, FusionCores, FusionProcessor
+from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_COLUMNS, FusionProcessor
 
 START_US = 1_760_000_000_000_000
-OUTPUT_TOPICS = {name: DEFAULT_NAMES.full(name) for name in dataflow.OUTPUT_TOPICS}
+OUTPUT_TOPICS = {name: DEFAULT_NAMES.full(name) for name in TOPICS_OF_SHARD}
 PARTITIONS = 8
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from coincide.fusion.batches.batch_parts import BatchParts
 from spark_jobs.job.batch_metrics import Offsets, next_offset
-from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.status_follower import KafkaReader
 from spark_jobs.settings import FusionSettings
 

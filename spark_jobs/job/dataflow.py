@@ -7,16 +7,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from coincide.fusion.batches.batch_parts import BatchParts
+from coincide.fusion.batches.cores import CoreFactory
+from coincide.fusion.batches.live_shard import DEFERRALS, OUTPUT_TOPICS
 from services.common.checkpoint_folder import spark_folder
 from services.common.kafka.java_options import spark_options
-from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.catching_up import PartsInBulk
 from spark_jobs.job.control_ahead import ControlAhead
-from spark_jobs.job.processor import ACTIVATIONS, DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
+from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_SCHEMA, FusionProcessor
 from spark_jobs.settings import FusionSettings
 
 SOURCE_TOPICS = ("detections", "queries")  # of which no record may be lost; of deferrals each may
-OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", "sensor-health", ACTIVATIONS, DEFERRALS)
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 

@@ -17,6 +17,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from coincide.fusion.batches.cores import CoreFactory
+from coincide.fusion.batches.live_shard import OUTPUT_TOPICS
 from services.common.access.component_access import ComponentAccess
 from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
@@ -25,10 +27,9 @@ from services.common.kafka.faults import refusal_of
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.catching_up import records_in_bulk
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
-from spark_jobs.job.dataflow import OUTPUT_TOPICS, SOURCE_TOPICS, stateful_query
+from spark_jobs.job.dataflow import SOURCE_TOPICS, stateful_query
 from spark_jobs.job.host_clock import HostClock
 from spark_jobs.job.job_server import job_server
-from spark_jobs.job.processor import CoreFactory
 from spark_jobs.job.restarts import Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
 from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status, write_at_once

@@ -1,34 +1,22 @@
-"""The stateful operator: Spark around one `FusionCore` per shard."""
+"""The stateful operator: Spark around one `LiveShard` per shard."""
 
 import gc
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
-from msgspec import structs
-from msgspec.json import decode, encode
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from coincide import Stream
-from coincide.fusion.control.host import UNKNOWING, Host
-from coincide.fusion.control.limits import Limits
-from coincide.fusion.core.fusion_core import FusionCore
-from coincide.fusion.readings.sliding_queries import cheapest_by
-from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
-from coincide.fusion.saving.state_format import reading
-from coincide.sliding.choice import TYPICAL, SlidingCosts
-from coincide.wire.output_record import OutputRecord
-from coincide.wire.shard_records import DeferralRecord
-from coincide.wire.status_record import StatusRecord
-from spark_jobs.job.activations import PushedOffsets
-from spark_jobs.job.backlog import Backlog
-from spark_jobs.job.batch_parts import BatchParts, size_of
+from coincide.fusion.batches.batch_parts import BatchParts
+from coincide.fusion.batches.cores import CoreFactory
+from coincide.fusion.batches.live_shard import DEFERRALS, HEADER, Entry, LiveShard, TopicRecord
+from coincide.fusion.control.host import Host
+from coincide.fusion.records.kafka_records import InputRecord
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.recovery.worker_deaths import WorkerDeaths
 
@@ -45,91 +33,6 @@ STATE_KEY = StructType([StructField("kind", StringType()), StructField("number",
 STATE_VALUE = StructType([StructField("content", BinaryType())])
 """All state of a shard is one map: every batch declares its state anew, which costs milliseconds a variable. These are
 types and no text, which the Python worker would send to the Java process to be parsed, four times a batch."""
-
-SLOT = "slot"
-"""Kind of a slot of the core's journal."""
-
-HEALTH = "health"
-"""Kind of what was told last of the sensors of a part of an area."""
-
-CHUNK = "chunk"
-"""Kind of a chunk of the records that were left to a later batch."""
-
-HEADER = ("header", 0)
-"""Key of the core's header. Before it stand the 8 bytes of a number that every batch of a shard raises by one, and how
-far the detections have been pushed."""
-
-_VERSION_BYTES = 8
-
-ACTIVATIONS = "activations"
-"""Role of the topic that says before which detections each change of a query took effect."""
-
-DEFERRALS = "deferrals"
-"""Role of the topic that a batch writes to when it leaves records, so that Spark goes on at once."""
-
-
-@dataclass(frozen=True)
-class FusionCores:
-    """What every shard's `FusionCore` is made from."""
-
-    streams: Mapping[str, Stream]
-    limits: Limits
-    costs: SlidingCosts = TYPICAL  # by which they choose how to coalesce readings; no answer depends on them
-
-    def create(self, shard: int) -> FusionCore:
-        """Return the empty core of ``shard``."""
-        return FusionCore(self.streams, self.limits, shard, cheapest_by(self.costs), time.thread_time)
-
-    def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> FusionCore:
-        """Return the core of ``shard`` that ``header`` and ``slots`` were written from; StateError if they disagree."""
-        choose = cheapest_by(self.costs)
-        return FusionCore.restore(self.streams, self.limits, shard, header, slots, choose, time.thread_time)
-
-
-class Core(Protocol):
-    """What the processor needs of `FusionCore`."""
-
-    def push(self, records: Sequence[InputRecord], host: Host = UNKNOWING) -> Output:
-        """Take one batch, with what the host knows."""
-
-    def header(self) -> bytes:
-        """Return the small part of the state."""
-
-    def journal(self) -> dict[int, bytes]:
-        """Return the slots that the last push wrote."""
-
-    def dropped_slots(self) -> list[int]:
-        """Return the slots that the last push made needless."""
-
-    def recall(self, health: Mapping[int, bytes]) -> None:
-        """Take over what was told last of sensors, by the numbers that it was saved under."""
-
-
-class CoreFactory(Protocol):
-    """Makes cores; pickled once per query, so it holds settings and no state."""
-
-    @property
-    def costs(self) -> SlidingCosts:
-        """The unit costs by which its cores choose how to coalesce readings."""
-
-    def create(self, shard: int) -> Core:
-        """Return the empty core of ``shard``."""
-
-    def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> Core:
-        """Return the core of ``shard`` that ``header`` and ``slots`` were written from."""
-
-
-@dataclass
-class LiveShard:
-    """A shard as it is after its batch number `version`: its core, the records left, and what its status told."""
-
-    version: int
-    core: Core
-    backlog: Backlog
-    pushed: PushedOffsets = field(default_factory=PushedOffsets)
-    template_pairs: int = 0  # judged since the core was made or restored
-    after_flood: bool = False  # see `BatchParts`
-
 
 # Python workers outlive a batch, so the core stays in memory; Spark's state is the truth. A core is used again only
 # if it is at exactly the version and header that the state store has, else it is rebuilt from the state. The bytes are
@@ -188,27 +91,12 @@ class FusionProcessor(StatefulProcessor):
         number = self._shard_of_key[key[0]]
         shard = self._load(number)
         host = self._host(number, shard.version)
-        parts, answers = self._begin_parts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
-        statuses: list[OutputRecord] = []
-        waiting = [*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]
-        activations = [(self._topics[ACTIVATIONS], *each) for each in shard.pushed.records(number, waiting)]
-        for part in parts.cut(waiting):
-            if len(answers):
-                yield answers
-            output = shard.core.push(part, host)
-            shard.pushed.took(part)
-            self._save_slots(shard.core)
-            self._save_health(output.health)
-            judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
-            parts.took(part, len(output.matches) + len(output.episodes), shard.template_pairs - judged_before)
-            answers, statuses = self._answers(output), [output.status]
-        shard.after_flood = parts.after_flood
-        self._save_backlog(shard.backlog, parts.left)
-        self._save_header(number, shard)
-        told = [*activations, *((self._topics["status"], *with_left(each, len(parts.left))) for each in statuses)]
-        if parts.left:
-            told.append((self._topics[DEFERRALS], *deferral_record(number, parts.left)))
-        yield pd.concat([answers, pd.DataFrame(told, columns=OUTPUT_COLUMNS)], ignore_index=True)
+        parts, records = self._begin_parts(after_flood=shard.after_flood), list(_records(rows))
+        for step in shard.take(records, host, parts):
+            self._save(step.state)
+            if (header := step.state.get(HEADER)) is not None:
+                _cached_shards[self._checkpoint_id, number] = (header, shard)
+            yield self._written(step.records)
 
     def close(self) -> None:
         """Nothing to close: Spark owns the state, and the core stays for the next batch."""
@@ -236,7 +124,7 @@ class FusionProcessor(StatefulProcessor):
         cached = _cached_shards.pop((self._checkpoint_id, number), None)
         stored = self._state.getValue(HEADER)
         if stored is None:
-            return LiveShard(0, self._cores.create(number), Backlog())
+            return LiveShard(number, 0, self._cores.create(number))
         header = bytes(stored[0])
         if cached and cached[0] == header:
             return cached[1]
@@ -244,78 +132,21 @@ class FusionProcessor(StatefulProcessor):
 
     def _restored(self, number: int, stored_header: bytes) -> LiveShard:
         entries = {(kind, position): bytes(content) for (kind, position), (content,) in self._state.iterator()}
-        return restored_shard(self._cores, number, {**entries, HEADER: stored_header})
+        return LiveShard.restored(self._cores, number, {**entries, HEADER: stored_header})
 
-    def _save_slots(self, core: Core) -> None:
-        for number in core.dropped_slots():
-            self._state.removeKey((SLOT, number))
-        for number, content in core.journal().items():
-            self._state.updateValue((SLOT, number), (content,))
-
-    def _save_health(self, health: Mapping[int, KeptRecord]) -> None:
-        for number, record in health.items():
-            if record.value is None:
-                self._state.removeKey((HEALTH, number))
+    def _save(self, state: Mapping[Entry, bytes | None]) -> None:
+        for entry, content in state.items():
+            if content is None:
+                self._state.removeKey(entry)
             else:
-                self._state.updateValue((HEALTH, number), (record.value,))
+                self._state.updateValue(entry, (content,))
 
-    def _save_backlog(self, backlog: Backlog, left: Sequence[InputRecord]) -> None:
-        written, dropped = backlog.replace(left)
-        for number in dropped:
-            self._state.removeKey((CHUNK, number))
-        for number, content in written.items():
-            self._state.updateValue((CHUNK, number), (content,))
-
-    def _save_header(self, number: int, shard: LiveShard) -> None:
-        shard.version += 1
-        header = shard.version.to_bytes(_VERSION_BYTES) + shard.pushed.encode() + shard.core.header()
-        self._state.updateValue(HEADER, (header,))
-        _cached_shards[self._checkpoint_id, number] = (header, shard)
-
-    def _answers(self, output: Output) -> pd.DataFrame:
-        """Return all records of a part but its status."""
-        written = [
-            *((self._topics["matches"], *record) for record in output.matches),
-            *((self._topics["episodes"], *record) for record in output.episodes),
-            *((self._topics["dead-letters"], *record) for record in output.dead_letters),
-            *((self._topics["sensor-health"], *record) for record in output.health.values()),
-        ]
-        return pd.DataFrame(written, columns=OUTPUT_COLUMNS)
+    def _written(self, records: Sequence[TopicRecord]) -> pd.DataFrame:
+        return pd.DataFrame([(self._topics[topic], *rest) for topic, *rest in records], columns=OUTPUT_COLUMNS)
 
 
-def restored_shard(cores: CoreFactory, number: int, entries: Mapping[tuple[str, int], bytes]) -> LiveShard:
-    """Return the shard whose state these entries are, by kind and position; StateError if they are unusable."""
-    kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}, HEALTH: {}}
-    for (kind, position), content in entries.items():
-        kept.setdefault(kind, {})[position] = content
-    stored = entries[HEADER]
-    version = stored[:_VERSION_BYTES]
-    with reading("the state"):
-        pushed, header = PushedOffsets.split(stored[_VERSION_BYTES:])
-        core = cores.restore(number, header, kept[SLOT].values())
-        core.recall(kept[HEALTH])
-        return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
-
-
-def template_pairs_of(status: OutputRecord) -> int:
-    """Return how many template pairs a core has judged so far, by its status."""
-    return decode(status.value, type=StatusRecord).template_pairs.misses
-
-
-def deferral_record(shard: int, left: Sequence[InputRecord]) -> OutputRecord:
-    """Return the record that says how much a batch of a shard has left."""
-    return DeferralRecord(shard=shard, records=len(left), bytes=size_of(left)).to_record()
-
-
-def with_left(status: OutputRecord, records: int) -> OutputRecord:
-    """Return a core's status that tells, too, how many records of detections wait in the shard's state."""
-    if not records:
-        return status
-    told = decode(status.value, type=StatusRecord)
-    return status._replace(value=encode(structs.replace(told, left=records)))
-
-
-def _records(chunk: pd.DataFrame) -> Iterator[InputRecord]:
-    chunk = chunk[chunk["role"] != DEFERRALS]
-    columns = (chunk[name].tolist() for name in ("role", "partition", "offset", "key", "value"))
-    return map(InputRecord._make, zip(*columns, strict=True))
+def _records(chunks: Iterator[pd.DataFrame]) -> Iterator[InputRecord]:
+    for chunk in chunks:
+        kept = chunk[chunk["role"] != DEFERRALS]
+        columns = (kept[name].tolist() for name in ("role", "partition", "offset", "key", "value"))
+        yield from map(InputRecord._make, zip(*columns, strict=True))

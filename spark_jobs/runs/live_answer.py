@@ -13,13 +13,13 @@ from msgspec import Raw, Struct, json
 
 from coincide import Stream
 from coincide.errors import QueryError
+from coincide.fusion.batches.activations import is_change
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.queries import AnyQuery, query_from_json
 from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from coincide.wire.fields import UNREADABLE, Microseconds
 from services.common.settings import Streams
-from spark_jobs.job.activations import is_change
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord, TopicRecords, opened_topic
 from spark_jobs.settings import HistorySettings

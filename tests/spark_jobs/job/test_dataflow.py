@@ -2,8 +2,8 @@
 
 import pytest
 
+from coincide.fusion.batches.live_shard import DEFERRALS
 from spark_jobs.job.dataflow import source_options
-from spark_jobs.job.processor import DEFERRALS
 from spark_jobs.settings import FusionSettings
 
 DETECTIONS, CONTROL = ("detections",), ("queries", DEFERRALS)

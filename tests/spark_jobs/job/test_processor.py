@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from coincide.fusion.batches.batch_parts import BatchParts
 from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord
 from coincide.wire.status_record import StatusRecord
 from spark_jobs.job import processor as processor_module
-from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
 

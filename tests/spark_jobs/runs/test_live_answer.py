@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from coincide.fusion.batches.activations import PushedOffsets
 from coincide.fusion.records.kafka_records import InputRecord
-from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.replaying.request import RunError
 from spark_jobs.replaying.topic_records import TopicRecord
 from spark_jobs.runs.live_answer import read_history

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from msgspec import json
 
+from coincide.fusion.batches.cores import FusionCores
+from coincide.fusion.batches.live_shard import LiveShard
 from services.common.checkpoint_folder import IDENTITY_FILE
-from spark_jobs.job.processor import FusionCores, restored_shard
 from spark_jobs.recovery.checkpoint import (
     CheckpointPurpose,
     committed_offsets,
@@ -34,7 +35,7 @@ def _entry(line: bytes) -> None:
     state = {**_state(), key: content}
     kept = {key: entry for key, entry in state.items() if key[0] in {each for each, _ in _state()}}
     try:
-        restored_shard(FusionCores(STREAMS, LIMITS), 0, kept)
+        LiveShard.restored(FusionCores(STREAMS, LIMITS), 0, kept)
     except Exception as error:
         reported = RuntimeError(f"org.apache.spark: Traceback:\n{type(error).__name__}: {error}\n\tat java")
         halt = halt_of(reported)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from coincide import Stream
+from coincide.fusion.batches.cores import FusionCores
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.sliding.choice import TYPICAL
-from spark_jobs.job.processor import FusionCores
 from tests.coincide.fusion.inputs import Row, frame, heartbeat, put, removal, started
 from tests.coincide.fusion.outputs import SavedCore, episodes, reasons, status
 

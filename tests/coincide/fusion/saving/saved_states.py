@@ -1,40 +1,29 @@
-"""Saved states as files: what a shard keeps in Spark's state in the midst of a story, and what it says afterwards.
+"""Saved states as files: what a host keeps of a shard in the midst of a story, and what it says afterwards.
 
 `python -m tests.coincide.fusion.saving.saved_states` writes the file of the present format.
 """
 
 import base64
-import itertools
 import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from msgspec import msgpack
-from pyspark.sql.streaming.tws_tester import TwsTester
 
 from coincide import Histogram
+from coincide.fusion.batches.activations import PushedOffsets
+from coincide.fusion.batches.batch_parts import BatchParts
+from coincide.fusion.batches.cores import FusionCores
+from coincide.fusion.batches.live_shard import CHUNK, HEADER, HEALTH, SLOT, LiveShard
+from coincide.fusion.control.host import UNKNOWING
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.saving.state_format import FORMAT
-from spark_jobs.job.activations import PushedOffsets
-from spark_jobs.job.batch_parts import BatchParts
-from spark_jobs.job.processor import (
-    CHUNK,
-    HEADER,
-    HEALTH,
-    INPUT_COLUMNS,
-    SLOT,
-    STATE,
-    FusionCores,
-    FusionProcessor,
-)
 from tests.coincide.fusion.inputs import STREAMS, Row, frame, heartbeat, put, query_json, removal
 
 FOLDER = Path(__file__).parent / "states"
-TOPICS = ("matches", "episodes", "dead-letters", "status", "sensor-health", "activations", "deferrals")
 START_S = 1_000_000.0
 VERSION_BYTES = 8
 OF_QUERY = {"from": "p", "value": "attributes.is"}
@@ -64,34 +53,27 @@ SAYS: dict[str, Callable[[dict[str, Any]], list[Any]]] = {
 }
 
 State = dict[tuple[str, int], bytes]
-"""What Spark's map of a shard holds, by kind and number."""
-
-_checkpoints = itertools.count()
+"""What a host keeps of a shard, by kind and number."""
 
 
 class Shard:
-    """A shard of the job, whose state Spark's tester holds; with a state it goes on from there."""
+    """A shard whose state is a dictionary; with a state it goes on from there."""
 
     def __init__(self, state: State | None = None, begin_parts: Callable[..., BatchParts] = BatchParts) -> None:
-        topics = {name: name for name in TOPICS}
-        checkpoint = f"saved-states-{next(_checkpoints)}"
-        self._tester = TwsTester(
-            FusionProcessor(FusionCores(STREAMS, LIMITS), checkpoint, [0], topics, begin_parts=begin_parts)
-        )
-        if state is not None:
-            self._tester.updateMapState(STATE, 0, {key: (content,) for key, content in state.items()})
+        self._begin_parts = begin_parts
+        self.state = dict(state or {})  # what it keeps now
+        cores = FusionCores(STREAMS, LIMITS)
+        self._shard = LiveShard.restored(cores, 0, self.state) if state else LiveShard(0, 0, cores.create(0))
 
     def push(self, *records: InputRecord) -> Answers:
         """Push one batch; return topic and document of each answer."""
-        rows = [(0, *record) for record in records]
-        out: Any = self._tester.testInPandas(0, pd.DataFrame(rows, columns=INPUT_COLUMNS).drop(columns="shard_key"))
-        told = [(row.topic, json.loads(row.value)) for row in out.itertuples() if row.value is not None]
+        told = []
+        for step in self._shard.take(records, UNKNOWING, self._begin_parts(after_flood=self._shard.after_flood)):
+            self.state.update({entry: content for entry, content in step.state.items() if content is not None})
+            for entry in [entry for entry, content in step.state.items() if content is None]:
+                self.state.pop(entry, None)
+            told += [(each.topic, json.loads(each.value)) for each in step.records if each.value is not None]
         return [[topic, *SAYS[topic](document)] for topic, document in told if topic in SAYS]
-
-    @property
-    def state(self) -> State:
-        """What it keeps now."""
-        return {key: bytes(content) for key, (content,) in self._tester.peekMapState(STATE, 0).items()}
 
 
 def story_frame(number: int, area: str = "bay") -> InputRecord:

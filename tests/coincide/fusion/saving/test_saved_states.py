@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack, structs
 
+from coincide.fusion.batches.activations import PushedOffsets
+from coincide.fusion.batches.cores import FusionCores
+from coincide.fusion.batches.live_shard import CHUNK, HEADER, SLOT, LiveShard
 from coincide.fusion.saving.journal import Slot
 from coincide.fusion.saving.state_format import FORMAT, StateError, UnfitStateError
-from spark_jobs.job.activations import PushedOffsets
-from spark_jobs.job.processor import CHUNK, HEADER, SLOT, FusionCores, restored_shard
 from spark_jobs.recovery.halt import Halt, halt_of
 from tests.coincide.fusion.inputs import STREAMS
 from tests.coincide.fusion.saving.saved_states import (
@@ -53,7 +54,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 def halted(state: State) -> Halt | None:
     """The halt that restoring a shard from this state leads to."""
     with pytest.raises(StateError) as refused:
-        restored_shard(FusionCores(STREAMS, LIMITS), 0, state)
+        LiveShard.restored(FusionCores(STREAMS, LIMITS), 0, state)
     return halt_of(RuntimeError(f"Traceback:\n  File x\nspark_jobs.saving.StateError: {refused.value}\n\tat java"))
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import msgpack
 
+from coincide.fusion.batches.batch_parts import size_of
 from coincide.fusion.records.kafka_records import InputRecord
-from spark_jobs.job.batch_parts import size_of
 
 MOST_CHUNK_BYTES = 524_288  # unless it is one record
 

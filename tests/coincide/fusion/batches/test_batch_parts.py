@@ -5,9 +5,9 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coincide.fusion.batches.backlog import Backlog
+from coincide.fusion.batches.batch_parts import US_EACH_ANSWER, US_EACH_TEMPLATE_PAIR, BatchParts
 from coincide.fusion.records.kafka_records import InputRecord
-from spark_jobs.job.backlog import Backlog
-from spark_jobs.job.batch_parts import US_EACH_ANSWER, US_EACH_TEMPLATE_PAIR, BatchParts
 from tests.coincide.fusion.inputs import frame, put, query_json, started
 from tests.coincide.fusion.outputs import SavedCore
 from tests.coincide.fusion.strategies import SWEEPING, Pushes, frames_in_order, runs
