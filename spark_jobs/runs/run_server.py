@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
 from coincide.queries import AnyQuery
+from coincide.wire.declarations.names import REGISTERED_NAME_IN_WORDS, RegisteredName
 from services.common.access.audit import AuditTrail
 from services.common.access.who import Author, Who
 from services.common.http.problem import Problem, problem_response
@@ -37,7 +39,6 @@ KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "
 FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
 WHAT_IF_FIELDS = tuple(name for name in FIELDS if name not in ("query", "keeps_matches"))
 LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
-LONGEST_NAME = 128
 
 Kind = Literal["history", "learning"]
 QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -227,9 +228,10 @@ def _time(field: str, value: Any) -> int:
 
 
 def _name(field: str, value: Any) -> str:
-    if not (isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()):
-        raise RunError(f"{field} is {value!r:.80}: a name of at most {LONGEST_NAME} characters that can be printed")
-    return value
+    try:
+        return msgspec.convert(value, RegisteredName)
+    except msgspec.ValidationError:
+        raise RunError(f"{field} is {value!r:.80}: {REGISTERED_NAME_IN_WORDS}") from None
 
 
 def _names(field: str, value: Any) -> tuple[str, ...]:

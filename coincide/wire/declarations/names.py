@@ -17,6 +17,7 @@ FORMS_IN_WORDS = {_NAME: _NAME_IN_WORDS, _ADDRESSED: f"{_NAME_IN_WORDS}, with no
 
 #: Of an area or a stream, where they are registered, and of what is said of a sensor.
 RegisteredName = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=_NAME)]
+REGISTERED_NAME_IN_WORDS = f"{_NAME_IN_WORDS}, of 1 to {LONGEST_NAME} characters"
 
 #: Of a sensor, which is found by it under /v1/sensors.
 SensorId = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=_ADDRESSED)]

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from coincide.wire.fields import FormatVersion, Microseconds
+from coincide.wire.fields import FormatVersion, Microseconds, Name
 from services.common.access.key_scopes import KeyScope, PostingRights
 
 KEYS = "keys"
@@ -24,7 +24,7 @@ ID_PATTERN = r"[0-9a-f]{12}"
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,99}"
 _FORM = re.compile(rf"ck_({ID_PATTERN})_[A-Za-z0-9_-]{{43}}")
 
-Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=128)], ...], Meta(min_length=1, max_length=50)]
+Patterns = Annotated[tuple[Name, ...], Meta(min_length=1, max_length=MOST_PATTERNS)]
 
 
 def _formed(pattern: str, description: str) -> Meta:

@@ -46,7 +46,7 @@ SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01
 MOST_READING = 8  # each reads up to 20,000 records through a consumer of its own
 REQUESTS_PER_S = 1000.0
 
-Pattern = Annotated[str, Field(min_length=1, max_length=128)]
+Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 KeyId = Annotated[str, Path(pattern=f"^{ID_PATTERN}$", description="The key's id: what its text has behind ck_.")]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such key"}}
 AWAY: dict[int | str, dict[str, Any]] = {503: {"description": "Kafka does not answer; a change may still take effect"}}

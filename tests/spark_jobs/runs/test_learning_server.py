@@ -7,9 +7,13 @@ from typing import Any
 import httpx2
 import psutil
 import pytest
+from msgspec import convert
 
+from coincide.wire.declarations.names import RegisteredName
 from coincide.wire.declarations.template_proposal import TemplateProposal
+from coincide.wire.fields import LONGEST_NAME
 from spark_jobs.calibrating.tasks import ByReference
+from spark_jobs.runs.run_server import read_learning
 from spark_jobs.settings import HistorySettings
 from tests.patience import until
 from tests.services.kept_records import KeptRecords
@@ -92,14 +96,14 @@ def test_a_run_over_history_is_none_that_learns(client: httpx2.Client) -> None:
         ({"within": [True, 2]}, "two numbers in seconds"),
         ({"within": [2, -2]}, "within: "),
         ({"within": [-2e9, 0]}, "within: "),
-        ({"area": ["bay"]}, "area is ['bay']: a name"),
-        ({"area": ""}, "area is '': a name"),
-        ({"reference_stream": "x" * 129}, "a name of at most 128 characters"),
-        ({"reference_stream": "noise\x07"}, "that can be printed"),
+        ({"area": ["bay"]}, "area is ['bay']: a text"),
+        ({"area": ""}, "area is '': a text"),
+        ({"reference_stream": "x" * (LONGEST_NAME + 1)}, "of 1 to 200 characters"),
+        ({"reference_stream": "noise\x07"}, "without control characters"),
         ({"streams": "noise"}, "streams is 'noise': a list of names"),
         ({"streams": []}, "streams has 0 names: 1 to 100"),
         ({"streams": [f"s{nth}" for nth in range(101)]}, "streams has 101 names: 1 to 100"),
-        ({"streams": [7]}, "streams is 7: a name"),
+        ({"streams": [7]}, "streams is 7: a text"),
         ({"streams": ["truth"]}, "streams has 'truth', the reference_stream"),
         ({"buckets": 0}, "buckets is 0: 1 to 64"),
         ({"buckets": 65}, "buckets is 65: 1 to 64"),
@@ -116,6 +120,13 @@ def test_what_cannot_be_asked_is_a_problem(
     assert sentence in answer.json()["detail"]
     assert len(answer.json()["detail"]) < 400
     assert (client.get(RUNS).json(), records.changes) == ({"items": []}, [])
+
+
+@pytest.mark.parametrize("name", ["b" * LONGEST_NAME, "quai\u00a0nord"])
+def test_a_name_that_can_be_registered_can_be_learnt_of(name: str) -> None:
+    convert(name, RegisteredName)
+    asked = read_learning({**ASKED, "area": name, "reference_stream": name, "streams": [f"{name[1:]}2"]})
+    assert (asked.area, asked.reference_stream, asked.streams) == (name, name, (f"{name[1:]}2",))
 
 
 def test_a_reason_that_is_too_long_stops_it(client: httpx2.Client, records: KeptRecords) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from coincide.wire.fields import LONGEST_NAME
 from services.common.access.access_keys import KEYS, hash_of, id_in
 from services.common.access.asgi import Guarded
 from tests.services.alerting.clients import Api
@@ -48,6 +49,12 @@ def test_keys_are_listed_in_pages(api: Api) -> None:
     assert [id_ for page in pages for id_ in page] == sorted(made)
 
 
+def test_a_key_names_the_longest_area_and_sensor_in_full(api: Api) -> None:
+    longest = {"areas": ["a" * LONGEST_NAME], "sensors": ["s" * LONGEST_NAME]}
+    made = api.client.post("/v1/keys", json={**WANTED, **longest})
+    assert (made.status_code, made.json()["areas"], made.json()["sensors"]) == (201, *longest.values())
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -56,7 +63,7 @@ def test_keys_are_listed_in_pages(api: Api) -> None:
         ({"name": ""}, "name"),
         ({"name": "a\nb"}, "name"),
         ({"areas": []}, "areas"),
-        ({"areas": ["x" * 129]}, "areas"),
+        ({"areas": ["x" * (LONGEST_NAME + 1)]}, "areas"),
         ({"requests_per_s": 0}, "requests_per_s"),
         ({"colour": "red"}, "colour"),
     ],
