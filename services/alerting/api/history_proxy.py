@@ -20,8 +20,8 @@ from services.common.access.component_access import trust_context
 from services.common.access.who import Author
 from services.common.http.problem import Problem
 from services.common.http.shares import RETRY_S, Shares
+from services.common.http.strict_requests import bounded_body
 
-MOST_BODY_BYTES = 65_536
 MOST_AT_ONCE = 8
 LONG_PARTS = ("matches", "episodes", "templates")
 BLOCK_BYTES = 65_536
@@ -154,7 +154,7 @@ def history_router(settings: AlertingSettings) -> APIRouter:
     process = HistoryProcess(settings.history_url, settings.history_timeout_s, trusts)
 
     async def passed_on(request: Request) -> Response:
-        body = await _body(request)
+        body = await bounded_body(request)
         query = request.scope["query_string"].decode("latin-1")
         target = quote(f"{request.url.path}?{query}" if query else request.url.path, safe=URL_CHARACTERS)
         headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
@@ -223,12 +223,3 @@ def _add_learning(router: APIRouter, passed_on: Callable[[Request], Awaitable[Re
     @router.get("/learning-runs/{id}/templates", summary="Its templates as NDJSON, a line for each sensor and stream")
     async def read_templates(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
         return await passed_on(request)
-
-
-async def _body(request: Request) -> bytes:
-    body = b""
-    async for block in request.stream():
-        body += block
-        if len(body) > MOST_BODY_BYTES:
-            raise Problem(413, f"the body must have at most {MOST_BODY_BYTES} bytes")
-    return body

@@ -16,7 +16,6 @@ from services.common.http.problem import Problem
 from services.common.http.query_contract import QUERY_DOCUMENT
 from services.common.http.strict_requests import bounded_body, json_in
 
-LARGEST_BODY_BYTES = 64 * 1024
 JSON_TYPES = ("", "application/json", "application/merge-patch+json")
 SQL_TYPES = ("text/plain", "application/sql")
 _FORMATS = {
@@ -31,14 +30,14 @@ Id = Annotated[str, Path(max_length=LONGEST_NAME, description="The query's id.")
 async def json_body(request: Request) -> Any:
     """Return the JSON; a `Problem`, 413, 415 or 422, refuses its size, its media type or what it says."""
     _refuse_unless_one_of(JSON_TYPES, _media_type(request))
-    return json_in(await bounded_body(request, LARGEST_BODY_BYTES))
+    return json_in(await bounded_body(request))
 
 
 async def query_body(request: Request, id: Id) -> Any:  # noqa: A002
     """Return the JSON of a query that the body has as JSON or as SQL; a `Problem`, 413, 415 or 422, says why not."""
     media_type = _media_type(request)
     _refuse_unless_one_of((*JSON_TYPES, *SQL_TYPES), media_type)
-    body = await bounded_body(request, LARGEST_BODY_BYTES)
+    body = await bounded_body(request)
     return json_in(body) if media_type in JSON_TYPES else await run_in_threadpool(_document_of, body, id)
 
 
