@@ -15,6 +15,8 @@ from services.common.topic_names import TopicNames
 class KafkaAwayError(Exception):
     """Kafka did not acknowledge in time; the record may still get there."""
 
+    retriable = True  # as the errors of Kafka's client say it
+
 
 class RecordPublisher:
     """Writes records one at a time to topics by their short names; connects at the first, and anew after a failure.

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.common.fault_sentences import describe_errors
 from services.common.kafka.clients import create_admin, described_topics
-from services.common.kafka.faults import failed
 from services.common.kafka_option import add_connection_option, connection_of
+from services.common.program.skeleton import exit_status
 from services.common.settings import SettingsError, located, read_declarations
 from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
 
@@ -97,24 +97,22 @@ def _differences(declared: dict[str, str], current: dict[str, Any]) -> dict[str,
     return {key: value for key, value in declared.items() if current.get(key, {}).get("value") != value}
 
 
-def main(arguments: list[str] | None = None) -> int | str:
-    """Run the command; 0 when the topics are as declared, else what `sys.exit` takes."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return the exit status, 0 when the topics are as declared."""
     parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
     parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
     add_connection_option(parser)
     add_prefix_option(parser)
     options = parser.parse_args(arguments)
-    try:
-        declared = load_topics(located(options.topics, os.environ), options.names)
-        kafka = connection_of(options)
-        described_topics(kafka, declared)  # which tells of topics that we may not see; a list of all leaves them out
-        done = create_topics(create_admin(kafka), declared)
-    except KafkaError as error:
-        return failed(error, kafka.servers)
-    except (SettingsError, TopicConflictError) as error:
-        return str(error)
+    return exit_status("topics", lambda: _run(options), KafkaError, TopicConflictError)
+
+
+def _run(options: argparse.Namespace) -> None:
+    declared = load_topics(located(options.topics, os.environ), options.names)
+    kafka = connection_of(options)
+    described_topics(kafka, declared)  # which tells of topics that we may not see; a list of all leaves them out
+    done = create_topics(create_admin(kafka), declared)
     sys.stdout.write("\n".join(done or ["all topics are as declared"]) + "\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -20,56 +20,58 @@ from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
 from services.common.clock import in_rfc_3339, system_clock_us
 from services.common.kafka_option import add_connection_option, connection_of
+from services.common.program.skeleton import exit_status
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from services.common.settings import SettingsError
 from services.common.topic_names import add_prefix_option
 
 TIMEOUT_S = 10.0
 
 
-def main(arguments: list[str] | None = None) -> int | str:
-    """Run the command; 0, or the sentence that `sys.exit` writes."""
+class NoSuchKeyError(Exception):
+    """A key that is not there, or that nobody can make."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return the exit status."""
     given = _parser().parse_args(arguments)
-    try:
-        given.kafka = connection_of(given)
-    except SettingsError as error:
-        return str(error)
+    return exit_status("keys", lambda: _run(given), NoSuchKeyError, KafkaError, KafkaAwayError)
+
+
+def _run(given: argparse.Namespace) -> None:
+    given.kafka = connection_of(given)
     publisher = RecordPublisher(given.kafka, TIMEOUT_S, given.names)
     try:
-        return {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
-    except (KafkaError, KafkaAwayError) as error:
-        return f"Kafka at {given.kafka.servers} cannot be used: {error}"
+        {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
     finally:
         publisher.close()
 
 
-def _create(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
+def _create(given: argparse.Namespace, publisher: RecordPublisher) -> None:
     fields: dict[str, Any] = {name: getattr(given, name) for name in ("name", "requests_per_s")}
     fields |= {"scopes": given.scope, "areas": given.area or ANY, "sensors": given.sensor or ANY}
     who = command_caller()
     try:
         key, text = new_key(fields, who.name, system_clock_us())
     except ValueError as error:
-        return f"no such key can be made: {error}"
+        raise NoSuchKeyError(f"no such key can be made: {error}") from None
     if given.file is not None and given.file.exists():
         sys.stderr.write(f"{given.file} is there already: no key was made\n")
-        return 0
+        return
     publisher.publish(KEYS, key.id.encode(), msgspec.json.encode(key))
     AuditTrail("command", publisher).note(who, "key.made", key.id, None, key.shown())
     if given.file is not None:
         with open(given.file, "x", opener=_for_owner_and_group, encoding="utf-8") as file:
             file.write(text)
-        return 0
+        return
     sys.stderr.write(f"Key {key.id} ({key.name}), shown this once; send it as Authorization: Bearer ck_...\n")
     sys.stdout.write(f"{text}\n")
-    return 0
 
 
 def _for_owner_and_group(name: str, flags: int) -> int:
     return os.open(name, flags, 0o640)
 
 
-def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> int:
+def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> None:
     keys = sorted(present_keys(given.kafka, given.names).values(), key=lambda key: key.created_at_us)
     for key in keys:
         limits = "" if key.posts is None else f", for {key.posts}"
@@ -77,17 +79,15 @@ def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> int:
         sys.stdout.write(f"{key.id}  {key.name}: {', '.join(key.scopes)}{limits}; {made}\n")
     if not keys:
         sys.stdout.write("there is no key\n")
-    return 0
 
 
-def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
+def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> None:
     key = present_keys(given.kafka, given.names).get(given.id)
     if key is None:
-        return f"there is no key {given.id}: give the id, the 12 digits behind ck_"
+        raise NoSuchKeyError(f"there is no key {given.id}: give the id, the 12 digits behind ck_")
     publisher.publish(KEYS, key.id.encode(), None)
     AuditTrail("command", publisher).note(command_caller(), "key.revoked", key.id, key.shown(), None)
     sys.stdout.write(f"Key {key.id} ({key.name}) is revoked.\n")
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,7 +1,5 @@
 """What Kafka refuses, as one sentence for the person who can change it."""
 
-import os
-import sys
 from collections.abc import Iterable
 
 from kafka.errors import (
@@ -51,6 +49,8 @@ def refusal_of(error: BaseException) -> str | None:
     """Return why Kafka refuses, where an error is, or comes of, a refusal; None where it is something else."""
     if isinstance(error, KafkaRefusedError):
         return error.sentence
+    if isinstance(error.__cause__, KafkaError):
+        return refusal_of(error.__cause__)
     for kind, sentence in _RIGHTS.items():
         if isinstance(error, kind):
             named = _names_in(error)
@@ -65,10 +65,9 @@ def in_words(error: BaseException) -> str:
     return refusal_of(error) or type(error).__name__
 
 
-def failed(error: KafkaError, servers: str) -> int:
-    """Say on stderr why a command failed; return how it exits: ``os.EX_TEMPFAIL`` where it may succeed later, or 1."""
-    sys.stderr.write(f"Kafka at {servers} cannot be used: {in_words(error)}\n")
-    return os.EX_TEMPFAIL if error.retriable and refusal_of(error) is None else 1
+def may_pass(error: BaseException) -> bool:
+    """Whether Kafka may do later what it did not do now, without a person who changes something."""
+    return getattr(error, "retriable", False) and refusal_of(error) is None
 
 
 def _names_in(error: BaseException) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from services.common.kafka.faults import refusal_of
+from services.common.kafka.faults import KafkaRefusedError, may_pass, refusal_of
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ListeningSettings, SettingsError, load_settings
 
 REFUSED = os.EX_CONFIG  # 78: a person must change something, so a process runner need not try again
+AWAY = os.EX_TEMPFAIL  # 75: Kafka may come back, so that a script may try again
 
 S = TypeVar("S", bound=ListeningSettings)
 
@@ -35,14 +36,16 @@ def settings_of(model: type[S], given: argparse.Namespace) -> S:
 def exit_status(name: str, run: Callable[[], int | None], *faults: type[Exception]) -> int:
     """Do ``run``, and return the exit status that it gives, 0 if none.
 
-    After one sentence on standard error that is `REFUSED` where a setting cannot work, and 1 after one of ``faults``.
+    After one sentence on standard error that is `REFUSED` where a setting cannot work, and after one of ``faults``
+    `AWAY` if it may pass, else 1.
     """
     expected: tuple[type[Exception], ...] = (SettingsError, *faults)
     try:
         return run() or 0
     except expected as error:
-        sys.stderr.write(f"{name}: {refusal_of(error) or error}\n")
-        return REFUSED if isinstance(error, SettingsError) else 1
+        sentence = error if isinstance(error, KafkaRefusedError) else refusal_of(error) or error
+        sys.stderr.write(f"{name}: {sentence}\n")
+        return REFUSED if isinstance(error, SettingsError) else AWAY if may_pass(error) else 1
 
 
 def run_service(

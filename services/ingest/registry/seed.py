@@ -23,9 +23,9 @@ from services.common.compacted_topic import read_whole
 from services.common.declared_streams import DeclaredStreams
 from services.common.kafka.clients import close_producer, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
-from services.common.kafka.faults import failed
 from services.common.kafka.topic_reader import TopicReader
-from services.common.settings import SettingsError, Streams, load_settings, load_streams
+from services.common.program.skeleton import exit_status, parser_of
+from services.common.settings import Streams, load_settings, load_streams
 from services.common.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
     TEMPLATES,
@@ -224,31 +224,29 @@ def _report(
     return [*lines, f"{unchanged} of {declared} declared {kind.strip() or 'sensor'}s were as declared"]
 
 
-def main(arguments: list[str] | None = None) -> int | str:
-    """Run the command; 0 when the topic says what the file says, else what `sys.exit` takes."""
-    parser = argparse.ArgumentParser(prog="python -m services.ingest.registry.seed", description=__doc__)
-    parser.add_argument("--config", type=Path, default=Path("config/ingest.yaml"), help="settings of ingest")
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return the exit status, 0 when the topic says what the file says."""
+    description = "Make the registered sensors and templates those of config/sensors.yaml."
+    parser = parser_of("services.ingest.registry.seed", description, Path("config/ingest.yaml"))
     parser.add_argument("--first", action="store_true", help="do nothing where a sensor was ever registered")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
     parser.add_argument("--prune", action="store_true", help="also remove sensors that the file does not declare")
     parser.add_argument("--overwrite", action="store_true", help="also change back what was edited since")
     options = parser.parse_args(arguments)
-    try:
-        settings = load_settings(IngestSettings, options.config, os.environ)
-        kafka, prefix = settings.kafka, settings.topic_prefix
-        if options.first and was_ever_seeded(kafka, prefix):
-            sys.stdout.write("sensors were registered before: the file is not read (leave out --first to publish it)\n")
-            return 0
-        streams = present_streams(kafka, load_streams(settings.streams_path), prefix)
-        declared = load_declared(settings.sensors_path, streams)
-        how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
-        done = seed(kafka, declared.sensors, declared.templates, **how, prefix=prefix)
-    except SettingsError as error:
-        return str(error)
-    except KafkaError as error:
-        return failed(error, settings.kafka.servers)
+    return exit_status("seed", lambda: _run(options), KafkaError)
+
+
+def _run(options: argparse.Namespace) -> None:
+    settings = load_settings(IngestSettings, options.config, os.environ)
+    kafka, prefix = settings.kafka, settings.topic_prefix
+    if options.first and was_ever_seeded(kafka, prefix):
+        sys.stdout.write("sensors were registered before: the file is not read (leave out --first to publish it)\n")
+        return
+    streams = present_streams(kafka, load_streams(settings.streams_path), prefix)
+    declared = load_declared(settings.sensors_path, streams)
+    how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
+    done = seed(kafka, declared.sensors, declared.templates, **how, prefix=prefix)
     sys.stdout.write("\n".join(done) + "\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from deploy.host.machine import LocalError, free_ports
 from deploy.local import command
 from deploy.local.command import run_command
 from services.common import topics
+from services.common.access import __main__ as keys
+from services.ingest.registry import seed
 
 
 def _module(folder: Path, source: str) -> tuple[list[str], dict[str, str]]:
@@ -57,7 +59,29 @@ def test_what_python_says_of_a_module_that_is_not_there_is_told() -> None:
         run_command(["nowhere"], {})
 
 
-def test_a_kafka_that_is_away_may_be_back_later(capsys: pytest.CaptureFixture[str]) -> None:
+COMMANDS = {
+    "topics": lambda: topics.main([]),
+    "seed": lambda: seed.main([]),
+    "keys": lambda: keys.main(["create", "--scope", "admin"]),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_kafka_that_is_away_may_be_back_later(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     servers = f"127.0.0.1:{free_ports(1)[0]}"
-    assert topics.main(["--kafka", servers]) == os.EX_TEMPFAIL
-    assert capsys.readouterr().err == f"Kafka at {servers} cannot be used: KafkaConnectionError\n"
+    monkeypatch.setenv("COINCIDE_KAFKA_SERVERS", servers)
+    assert COMMANDS[name]() == os.EX_TEMPFAIL
+    said = capsys.readouterr().err
+    assert (said.startswith(f"{name}: "), servers in said, said.count("\n")) == (True, True, 1)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_setting_that_cannot_work_is_none_to_wait_for(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COINCIDE_KAFKA_SERVERS", "nowhere")
+    assert COMMANDS[name]() == os.EX_CONFIG
+    said = capsys.readouterr().err
+    assert (said.startswith(f"{name}: "), "'nowhere'" in said, said.count("\n")) == (True, True, 1)

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 from services.common.kafka.faults import KafkaRefusedError
-from services.common.program.skeleton import REFUSED, exit_status, parser_of, settings_of
+from services.common.program.skeleton import AWAY, REFUSED, exit_status, parser_of, settings_of
+from services.common.record_publisher import KafkaAwayError
 from services.common.settings import ListeningSettings, Port, SettingsError
 
 
@@ -33,18 +35,36 @@ def fail(error: Exception) -> None:
     raise error
 
 
+def away_because(cause: Exception) -> KafkaAwayError:
+    """Return what a publisher says of a fault."""
+    error = KafkaAwayError(str(cause))
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
         (SettingsError("port is 70000"), REFUSED, "own: port is 70000\n"),
         (LookupError("no lock"), 1, "own: no lock\n"),
-        (KafkaRefusedError("Kafka does not know us", "10.0.0.1:9092"), 1, "own: Kafka does not know us\n"),
+        (
+            KafkaRefusedError("Kafka does not know us", "10.0.0.1:9092"),
+            1,
+            "own: Kafka does not know us (10.0.0.1:9092)\n",
+        ),
+        (KafkaConnectionError("nothing listens"), AWAY, "own: KafkaConnectionError: nothing listens\n"),
+        (away_because(KafkaTimeoutError("5 s")), AWAY, "own: KafkaTimeoutError: 5 s\n"),
+        (
+            away_because(TopicAuthorizationFailedError("coincide.keys")),
+            1,
+            "own: Kafka does not give us the right to use a topic: coincide.keys\n",
+        ),
     ],
 )
 def test_why_it_cannot_do_its_work_is_one_sentence(
     error: Exception, status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_status("own", lambda: fail(error), LookupError, KafkaRefusedError) == status
+    assert exit_status("own", lambda: fail(error), LookupError, KafkaError, KafkaAwayError) == status
     assert capsys.readouterr().err == said
 
 
