@@ -71,15 +71,15 @@ def test_a_unit_is_stopped_and_started_again_as_make_up_does(name: str) -> None:
     said, runner = unit(name), program(name)
     java_stop = "%(ENV_COINCIDE_LOCAL_JAVA_STOP_S)s"
     assert said["TimeoutStopSec"] == [runner["stopwaitsecs"].replace(java_stop, str(JAVA_STOP_S))]
-    assert said.get("RestartPreventExitStatus", []) == ([runner["exitcodes"]] if "exitcodes" in runner else [])
+    assert runner.get("exitcodes", str(REFUSED)) == str(REFUSED)
     assert entries(COMMON)["Restart"] == ["on-failure"]
     assert entries(COMMON)["StartLimitIntervalSec"] == ["0"]
 
 
-def test_exit_statuses_that_mean_something_are_heeded() -> None:
-    prevented = {name: unit(name).get("RestartPreventExitStatus", []) for name in NAMES}
-    assert prevented["fusion"] == prevented["archive"] == [str(REFUSED)]
-    assert not [name for name, statuses in prevented.items() if str(LOST) in statuses]  # it fills a new database
+def test_no_unit_is_started_again_with_a_setting_that_cannot_work() -> None:
+    assert entries(COMMON)["RestartPreventExitStatus"] == [str(REFUSED)]  # not LOST: alerting fills a new database
+    assert not [name for name in (*NAMES, "topics") if "RestartPreventExitStatus" in unit(name)]
+    assert REFUSED != LOST
 
 
 def test_kafka_then_topics_then_the_others() -> None:
