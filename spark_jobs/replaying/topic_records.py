@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from kafka import TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.kafka.clients import create_consumer
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.topic_reader import TopicReader
 from spark_jobs.replaying.request import RunError
 from spark_jobs.settings import HistorySettings
 
-POLL_MS = 500
 BYTES_AT_ONCE = 1_048_576
 
 Offsets = Mapping[int, int]
@@ -31,78 +33,73 @@ class TopicRecord(NamedTuple):
 
 
 class TopicRecords:
-    """Reads one topic; every wait is bounded, and methods may raise KafkaError."""
+    """One topic, by the numbers of its partitions; every wait is bounded, and methods may raise KafkaError."""
 
     def __init__(self, kafka: KafkaConnection, topic: str, timeout_s: float) -> None:
-        self._topic, self._timeout_s = topic, timeout_s
-        self._consumer = create_consumer(kafka, request_timeout_ms=round(timeout_s * 1_000))
-        numbers = self._consumer.partitions_for_topic(topic)
-        if not numbers:
-            self.__exit__()
+        self._topic, self._patience_s = topic, 3 * timeout_s  # a run that is long outlives a broker that starts again
+        consumer = create_consumer(kafka, request_timeout_ms=round(timeout_s * 1_000))
+        self._reader = TopicReader(consumer, self._patience_s)
+        if not self._reader.has(topic):
+            self.__exit__(None, None, None)
             raise RunError(f"there is no topic {topic}")
-        self._partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
+        self._partitions = self._reader.partitions_of(topic)
 
-    def __enter__(self) -> TopicRecords:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._consumer.close(timeout_ms=round(self._timeout_s * 1_000))
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._reader.__exit__(kind, error, at)
 
     def first_offsets(self) -> dict[int, int]:
         """Return the first offset that each partition still has."""
-        return self._by_number(self._consumer.beginning_offsets(self._partitions))
+        return _by_number(self._reader.firsts(self._partitions))
 
     def end_offsets(self) -> dict[int, int]:
         """Return the offset after the last record of each partition."""
-        return self._by_number(self._consumer.end_offsets(self._partitions))
+        return _by_number(self._reader.ends(self._partitions))
 
     def offsets_at(self, time_us: int) -> dict[int, int]:
         """Return the offset of each partition's first record that Kafka got at that time or later, else its end."""
-        at = self._consumer.offsets_for_times({each: max(0, -(-time_us // 1_000)) for each in self._partitions})
-        return {
-            number: end if (found := at.get(TopicPartition(self._topic, number))) is None else found.offset
-            for number, end in self.end_offsets().items()
-        }
+        at = self._reader.written_since(self._partitions, max(0, -(-time_us // 1_000)))
+        return self.end_offsets() | _by_number(at)
 
     def chunks(self, starts: Offsets, ends: Offsets, check: Callable[[], None]) -> Iterator[list[TopicRecord]]:
         """Yield the records from the offsets `starts` up to `ends`, not included, in chunks of about a megabyte.
 
         `check` is called between polls; what it raises ends the reading.
         """
-        wanted = [each for each in self._partitions if starts[each.partition] < ends[each.partition]]
-        self._consumer.assign(wanted)
-        for each in wanted:
-            self._consumer.seek(each, starts[each.partition])
-        deadline_s = time.monotonic() + 3 * self._timeout_s
         chunk: list[TopicRecord] = []
         size = 0
-        while wanted:
-            check()
-            for records in self._consumer.poll(POLL_MS).values():
-                deadline_s = time.monotonic() + 3 * self._timeout_s
-                for each in records:
-                    if each.offset < ends[each.partition]:
-                        chunk.append(TopicRecord(each.partition, each.offset, each.key or None, each.value))
-                        size += len(each.value or b"")
-                        if size >= BYTES_AT_ONCE:
-                            yield chunk
-                            chunk, size = [], 0
-            done = [each for each in wanted if self._consumer.position(each) >= ends[each.partition]]
-            if done:  # not `pause`: the client never fetches a partition again that had records when it was paused
-                wanted = [each for each in wanted if each not in done]
-                self._consumer.assign(wanted)
-            if wanted and time.monotonic() > deadline_s:
-                raise RunError(f"Kafka gave no record of {self._topic} for {3 * self._timeout_s:g} s")
+        for each in self._records(starts, ends, check):
+            chunk.append(TopicRecord(each.partition, each.offset, each.key or None, each.value))
+            size += len(each.value or b"")
+            if size >= BYTES_AT_ONCE:
+                yield chunk
+                chunk, size = [], 0
         if chunk:
             yield chunk
+
+    def _records(self, starts: Offsets, ends: Offsets, check: Callable[[], None]) -> Iterator[ConsumerRecord]:
+        heard_s = time.monotonic()
+        for records in self._reader.between(self._by_partition(starts), self._by_partition(ends)):
+            check()
+            if records:
+                yield from records
+                heard_s = time.monotonic()
+            elif time.monotonic() > heard_s + self._patience_s:
+                raise RunError(f"Kafka gave no record of {self._topic} for {self._patience_s:g} s")
 
     def all(self, check: Callable[[], None]) -> Iterator[TopicRecord]:
         """Yield every record that the topic has now."""
         for chunk in self.chunks(self.first_offsets(), self.end_offsets(), check):
             yield from chunk
 
-    def _by_number(self, offsets: Mapping[Any, int]) -> dict[int, int]:
-        return {partition.partition: offset for partition, offset in offsets.items()}
+    def _by_partition(self, offsets: Offsets) -> dict[TopicPartition, int]:
+        return {each: offsets[each.partition] for each in self._partitions}
+
+
+def _by_number(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
+    return {partition.partition: offset for partition, offset in offsets.items()}
 
 
 def opened_topic(name: str, settings: HistorySettings) -> TopicRecords:

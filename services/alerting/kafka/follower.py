@@ -168,7 +168,8 @@ class Follower(FollowerThread[KafkaSession]):
             logger.warning("the database is empty, though Kafka was read before: it is filled from Kafka again")
         starts = {p: kept.get((p.topic, p.partition, session.topic_ids[p.topic])) for p in session.partitions}
         letters = {p: start for p, start in starts.items() if p.topic == self._letters and start is not None}
-        recent = session.written_since(letters, time.time() - MINUTE_S)  # which tell whether there is a flood
+        minute_ago_ms = round((time.time() - MINUTE_S) * 1e3)
+        recent = session.written_since(letters, minute_ago_ms)  # which tell whether there is a flood
         return starts | {p: min(start, recent.get(p, start)) for p, start in letters.items()}
 
     def _wait_s(self) -> float:

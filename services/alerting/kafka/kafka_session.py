@@ -78,11 +78,6 @@ class KafkaSession(TopicReader):
             Position(each.topic, each.partition, self.topic_ids[each.topic], self.position(each)) for each in partitions
         ]
 
-    def written_since(self, partitions: Iterable[TopicPartition], at_s: float) -> dict[TopicPartition, int]:
-        """Return the offset of the first record that was written then or later, of each partition that has one."""
-        found = self._consumer.offsets_for_times({each: int(at_s * 1000) for each in partitions}, self._timeout_ms)
-        return {partition: each.offset for partition, each in found.items() if each is not None}
-
     def commit(self, positions: Iterable[Position]) -> None:
         """Show `positions` to Kafka's tools; does not wait, and a failure does not matter."""
         offsets = {TopicPartition(p.topic, p.partition): OffsetAndMetadata(p.next_offset, "", -1) for p in positions}

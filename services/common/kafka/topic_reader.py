@@ -58,6 +58,11 @@ class TopicReader:
         """Return the offset after the last record of each."""
         return self._offsets(self._consumer.end_offsets, partitions)
 
+    def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that Kafka got then or later, of each partition that has one."""
+        found = self._consumer.offsets_for_times(dict.fromkeys(partitions, at_ms), self._timeout_ms)
+        return {partition: each.offset for partition, each in found.items() if each is not None}
+
     def _offsets(
         self, ask: Callable[..., dict[TopicPartition, int]], partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
@@ -109,6 +114,22 @@ class TopicReader:
             if not records:  # of a Kafka that has gone, poll says nothing
                 self._refuse_shorter(ends)
             yield records
+
+    def between(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> Iterator[list[ConsumerRecord]]:
+        """Yield what each poll brings from `starts` up to `ends`, not included; what has its end is read no more."""
+        left = [each for each, start in starts.items() if start < ends[each]]
+        self.read_from({each: starts[each] for each in left})
+        while left:
+            records = self.poll()
+            if not records:
+                self._refuse_shorter({each: ends[each] for each in left})
+            yield [each for each in records if each.offset < ends[TopicPartition(each.topic, each.partition)]]
+            if done := [each for each in left if self.position(each) >= ends[each]]:
+                # not `pause`: the client never fetches a partition again that had records when it was paused
+                self._reads = tuple(left := [each for each in left if each not in done])
+                self._consumer.assign(left)
 
     def whole(self, topic: str, is_stopping: Callable[[], bool] = lambda: False) -> Iterator[list[ConsumerRecord]]:
         """Yield a topic of one partition from its beginning to its present end; see `up_to`."""

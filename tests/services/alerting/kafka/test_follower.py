@@ -105,8 +105,8 @@ class ListSession(KafkaSession):
             raise KafkaTimeoutError("no answer")
         return {partition: len(self._log.topics[partition.topic]) for partition in partitions}
 
-    def written_since(self, partitions: Iterable[TopicPartition], at_s: float) -> dict[TopicPartition, int]:
-        offsets = {p: [r.offset for r in self._log.topics[p.topic] if r.timestamp >= at_s * 1e3] for p in partitions}
+    def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
+        offsets = {p: [r.offset for r in self._log.topics[p.topic] if r.timestamp >= at_ms] for p in partitions}
         return {partition: some[0] for partition, some in offsets.items() if some}
 
     def position(self, partition: TopicPartition) -> int:

@@ -22,6 +22,8 @@ HERE = TopicPartition("reef.here", 0)
 
 class Record(NamedTuple):
     offset: int
+    topic: str = HERE.topic
+    partition: int = 0
 
 
 class ListConsumer:
@@ -74,6 +76,15 @@ def test_a_topic_is_read_up_to_the_end_that_it_has_at_first() -> None:
         reader.read_from({HERE: 3})
         assert [[each.offset for each in some] for some in reader.up_to({HERE: 4})] == [[3, 4]]
     assert consumer.closed == 1
+
+
+def test_what_is_read_between_offsets_ends_before_the_second() -> None:
+    consumer = ListConsumer(5)
+    reader = TopicReader(consumer)
+    assert [[each.offset for each in some] for some in reader.between({HERE: 1}, {HERE: 4})] == [[1, 2], [3]]
+    assert list(reader.between({HERE: 4}, {HERE: 4})) == []
+    with pytest.raises(ReplacedTopicError):
+        list(reader.between({HERE: 5}, {HERE: 9}))
 
 
 def test_what_was_not_read_whole_is_no_end() -> None:
