@@ -96,7 +96,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(episodes_router(engine, settings, lists))
     app.include_router(alerts_router(engine, settings, lists, acts))
     app.include_router(silences_router(engine, settings, acts))
-    app.include_router(receivers_router(engine, settings, receivers, acts))
+    app.include_router(receivers_router(engine, settings, receivers, acts, changes))
     app.include_router(rebuilds_router(engine, acts))
     app.include_router(dead_letters_router(lists))
     app.include_router(queries_router(engine, changes, streams, sensors, receivers))

@@ -89,9 +89,9 @@ def test_a_newcomer_asks_is_told_and_sees_that_all_is_well(open_url: OpenPage, s
         shoot(page, "demo-health")
     finally:
         system.supervision.stop_process(HARBOUR)
-        system.alerting.delete(f"/v1/receivers/{THUD}", headers={"If-Match": "*"})
         etag = system.alerting.get(f"/v1/queries/{THUD}").headers.get("etag", "*")
         system.alerting.delete(f"/v1/queries/{THUD}", headers={"If-Match": etag})
+        system.alerting.delete(f"/v1/receivers/{THUD}", headers={"If-Match": "*"})
 
 
 def make_webhook(page: Page, url: str) -> None:

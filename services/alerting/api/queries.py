@@ -199,20 +199,13 @@ class _Judged:
     def __call__(self, current: QueryVersion | None) -> Target:
         target = self._edit(current)
         if target.query is not None:
-            around, told_before = self._around, _told_by(current)
+            around, told_before = self._around, [] if current is None else current.receivers
             refuse_unknown_receivers(target.query, told_before, around.receivers)
             refuse_hopeless(target.query, self._report, around.streams)
             explained = explained_of(target.query, around.sensors, self._report.seen, around.streams)
             self.explanation = None if explained is None else explained.explanation()
             refuse_unreachable(target.query, self.explanation)
         return target
-
-
-def _told_by(current: QueryVersion | None) -> list[str]:
-    """Return whom a query told so far."""
-    rule = ((current.query if current else None) or {}).get("alert")
-    told = rule.get("to") if isinstance(rule, dict) else None
-    return list(told) if isinstance(told, list) else []
 
 
 def _report(engine: Engine, id_: str) -> QueryReport:

@@ -16,13 +16,14 @@ from services.alerting.api.request_documents import json_body
 from services.alerting.api.result_models import problems
 from services.alerting.exports.result_columns import encode_json
 from services.alerting.queries.acts import Acts
+from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.receivers.connections import DeliveryError
 from services.alerting.receivers.receiver_changes import receiver_resource, refuse_declared
 from services.alerting.receivers.sending import sender_of
 from services.alerting.records.alert import Alert
 from services.alerting.records.receiver import RECEIVER_SCHEMA, Receiver, Receivers
 from services.alerting.settings import AlertingSettings
-from services.alerting.store import delivery_rows
+from services.alerting.store import delivery_rows, query_rows
 from services.alerting.store.delivery_rows import Waiting
 from services.common.access.caller import Caller
 from services.common.access.who import Author
@@ -89,11 +90,13 @@ class TestBody(BaseModel):
     delivered: Literal[True] = True
 
 
-def receivers_router(engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts) -> APIRouter:
-    """Return the routes of receivers."""
+def receivers_router(
+    engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts, queries: QueryChanges
+) -> APIRouter:
+    """Return the routes of receivers; they do not change while a query does."""
     router = APIRouter(prefix="/v1/receivers", tags=["alerts"])
     _add_reading(router, engine, settings, receivers)
-    _add_changing(router, engine, settings, receivers, acts)
+    _add_changing(router, engine, settings, receivers, acts, queries)
     _add_sending(router, engine, settings, receivers, acts)
     return router
 
@@ -120,14 +123,24 @@ def _add_reading(router: APIRouter, engine: Engine, settings: AlertingSettings, 
 
 
 def _add_changing(
-    router: APIRouter, engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts
+    router: APIRouter,
+    engine: Engine,
+    settings: AlertingSettings,
+    receivers: Receivers,
+    acts: Acts,
+    queries: QueryChanges,
 ) -> None:
-    of = receiver_resource(receivers, settings, acts.progress.not_ready_because)
+    def queries_that_name(id_: str) -> list[str]:
+        with engine.connect() as connection:
+            return query_rows.queries_that_name(connection, id_)
+
+    of = receiver_resource(receivers, settings, acts.progress.not_ready_because, queries_that_name)
     changes = Changes(of, acts.publisher, acts.audit, acts.now_us, acts.timeout_s)
 
     async def make(id_: str, edit: Edit[Receiver], seen: Precondition, who: Caller) -> bool:
         refuse_declared(receivers.get(id_))
-        return await changes.make(id_, edit, seen, who)
+        async with queries.one_at_a_time:  # no query comes to name a receiver that goes
+            return await changes.make(id_, edit, seen, who)
 
     described = Described(
         parameter="id",
@@ -137,7 +150,7 @@ def _add_changing(
         effect="it is told from then on",
         form="The body is one of webhook, alertmanager and people, as in config/receivers.yaml.",
         removal="Tell it nothing more. What waited for it is given up.",
-        conflict="It stands in the file of receivers, or there are too many",
+        conflict="It stands in the file of receivers, there are too many, or it is to go and a query's alert names it",
         schema=RECEIVER_SCHEMA,
     )
     add_routes(router, of, make, json_body, described)

@@ -38,7 +38,7 @@ class QueryChanges:
     audit: AuditTrail
     timeout_s: float
     queries_max: int
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     # A send that was given up may still arrive: its version must not be given to another change.
     _tried: dict[str, int] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class QueryChanges:
         Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in
         time, and then the change may still take effect.
         """
-        async with self._one_at_a_time:
+        async with self.one_at_a_time:
             if reasons := self.progress.not_ready_because():
                 self.metrics.query_changes.labels("refused").inc()
                 raise try_again("queries cannot be changed now: " + "; ".join(reasons))

@@ -15,11 +15,23 @@ from services.alerting.settings import AlertingSettings
 from services.common.http.problem import Problem
 from services.common.resources.resource import Resource, action, at_hand, version_of
 
+MOST_NAMED = 10  # queries, in a sentence
+
 
 def receiver_resource(
-    receivers: Receivers, settings: AlertingSettings, not_ready_because: Callable[[], list[str]]
+    receivers: Receivers,
+    settings: AlertingSettings,
+    not_ready_because: Callable[[], list[str]],
+    queries_that_name: Callable[[str], list[str]],
 ) -> Resource[Receiver]:
-    """Return what receivers are: those that stand in the file are left alone."""
+    """Return what receivers are: those that stand in the file are left alone, and none goes that a query names."""
+
+    def refuse(name: str, present: Receiver | None, wanted: Receiver | None) -> None:
+        if wanted is None:
+            _refuse_named(name, queries_that_name(name))
+        else:
+            _refuse_impossible(receivers, settings, present, wanted)
+
     return Resource(
         noun="receiver",
         topic=TOPICS.alert_controls,
@@ -28,7 +40,7 @@ def receiver_resource(
         version=version_of,
         read=lambda id_, document, _: receiver_from_json(id_, document),
         document=lambda receiver: receiver.document,
-        refuse=lambda _, present, wanted: _refuse_impossible(receivers, settings, present, wanted),
+        refuse=refuse,
         record=_record,
         audited=_audited,
     )
@@ -40,13 +52,21 @@ def refuse_declared(receiver: Receiver | None) -> None:
         raise Problem(409, f"the receiver {receiver.id!r} stands in the file of receivers: change it there")
 
 
+def _refuse_named(name: str, queries: list[str]) -> None:
+    """Raise a `Problem`, 409, for a receiver that queries name: nobody would hear what they tell."""
+    if queries:
+        more = f" and {len(queries) - MOST_NAMED} more" if len(queries) > MOST_NAMED else ""
+        listed = ", ".join(queries[:MOST_NAMED])
+        raise Problem(409, f"queries name the receiver {name!r} (alert.to): change or remove {listed}{more} first")
+
+
 def _refuse_impossible(
-    receivers: Receivers, settings: AlertingSettings, present: Receiver | None, wanted: Receiver | None
+    receivers: Receivers, settings: AlertingSettings, present: Receiver | None, wanted: Receiver
 ) -> None:
     count = len(receivers.all())
     if present is None and count >= settings.receivers_max:
         raise Problem(409, f"there are {count} receivers, the most allowed (receivers_max); remove one first")
-    if wanted is not None and not settings.receivers_may_be_private:
+    if not settings.receivers_may_be_private:
         _refuse_private(wanted)
 
 

@@ -40,6 +40,13 @@ class QueryVersion:
         flags = bool(record.paused), bool(record.removed)
         return cls(record.id, record.version, *flags, record.changed_at_us, record.document)
 
+    @property
+    def receivers(self) -> list[str]:
+        """The receivers that its alert names."""
+        rule = (self.query or {}).get("alert")
+        named = rule.get("to") if isinstance(rule, dict) else None
+        return list(named) if isinstance(named, list) else []
+
 
 def replace_queries(connection: Connection, changes: Collection[QueryRecord]) -> None:
     """Replace the whole state by what `changes` come to; forget queries that the topic does not have."""
@@ -73,6 +80,11 @@ def read_queries(connection: Connection) -> list[QueryVersion]:
     """Return every query that was not removed, by id."""
     rows = connection.execute(select(queries).where(~queries.c.removed))
     return sorted(map(_version, rows), key=attrgetter("id"))  # not as the language of the database has it
+
+
+def queries_that_name(connection: Connection, receiver: str) -> list[str]:
+    """Return the ids of the queries whose alert names a receiver."""
+    return [each.id for each in read_queries(connection) if receiver in each.receivers]
 
 
 def read_versions(connection: Connection, id_: str) -> list[QueryVersion]:
