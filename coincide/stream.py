@@ -13,6 +13,7 @@ from coincide.templates.histogram import Histogram
 LONGEST_DELAY_S = 1e8  # about 3 years, far from the ends of int64 microseconds
 LONGEST_NAME = 100
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME_IN_WORDS = f"1 to {LONGEST_NAME} letters, digits, '.', '_' or '-', beginning with a letter or digit"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or len(self.name) > LONGEST_NAME or not NAME.fullmatch(self.name):
-            raise StreamError("name", self.name, "1 to 100 letters, digits, '.', '_' or '-', not starting with a mark")
+            raise StreamError("name", self.name, NAME_IN_WORDS)
         _refuse_unless_duration("max_delay_s", self.max_delay_s)
         if self.templates is not None:
             templates = _checked_templates(self.templates)

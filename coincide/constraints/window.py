@@ -51,24 +51,23 @@ class Window:
         if window_s is not None:
             if lo_s is not None or hi_s is not None:
                 raise WindowError("window_s", window_s, "give either window_s or both lo_s and hi_s")
-            if _finite("window_s", window_s) < 0:
-                raise WindowError("window_s", window_s, "a half-width is at least 0 s")
-            lo_s, hi_s = -window_s, window_s
+            hi_s = _seconds("window_s", window_s, least=0.0)
+            lo_s = -hi_s
         if lo_s is None or hi_s is None:
             raise WindowError("lo_s, hi_s", (lo_s, hi_s), "give either window_s or both lo_s and hi_s")
-        self._set(_finite("lo_s", lo_s), _finite("hi_s", hi_s))
+        self._set(_seconds("lo_s", lo_s), _seconds("hi_s", hi_s))
         if self.lo_s > self.hi_s:
             raise WindowError("lo_s", self.lo_s, f"at most hi_s, which is {self.hi_s!r}")
 
     @classmethod
     def deadline(cls, within_s: float) -> Window:
         """Return Xb - Xa <= within_s: b at most so long after a, or any time before it. For batches, not streams."""
-        return cls._between(-OPEN_S, _finite("within_s", within_s))
+        return cls._between(-OPEN_S, _seconds("within_s", within_s))
 
     @classmethod
     def delay(cls, least_s: float) -> Window:
         """Return Xb - Xa >= least_s: b at least so long after a, without end. For batches, not streams."""
-        return cls._between(_finite("least_s", least_s), OPEN_S)
+        return cls._between(_seconds("least_s", least_s), OPEN_S)
 
     @property
     def is_open(self) -> bool:
@@ -112,11 +111,10 @@ class Window:
         object.__setattr__(self, "hi_s", hi_s + 0.0)
 
 
-def _finite(field: str, seconds: object) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, Real):
-        raise WindowError(field, seconds, "a number of seconds")
-    if not seconds <= LONGEST_WINDOW_S or seconds < -LONGEST_WINDOW_S:  # "not <=" also refuses NaN
-        raise WindowError(field, seconds, f"finite and at most {LONGEST_WINDOW_S:g} s either way")
+def _seconds(field: str, seconds: object, least: float = -LONGEST_WINDOW_S) -> float:
+    is_real = not isinstance(seconds, bool) and isinstance(seconds, Real)
+    if not is_real or not seconds <= LONGEST_WINDOW_S or seconds < least:  # "not <=" also refuses NaN
+        raise WindowError(field, seconds, f"a number of seconds from {least:.0f} to {LONGEST_WINDOW_S:.0f}")
     return float(seconds)
 
 

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
@@ -19,6 +19,7 @@ from coincide.wire.declarations.names import REGISTERED_NAME_IN_WORDS, Registere
 from services.common.access.audit import AuditTrail
 from services.common.access.who import Author, Who
 from services.common.http.problem import Problem, problem_response
+from services.common.http.query_contract import QueryId
 from services.common.http.strict_requests import StrictRequests, bounded_body, json_in
 from services.common.operations import install_operations
 from spark_jobs.replaying.request import (
@@ -41,7 +42,6 @@ WHAT_IF_FIELDS = tuple(name for name in FIELDS if name not in ("query", "keeps_m
 LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
 
 Kind = Literal["history", "learning"]
-QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 With = Annotated[str, Query(alias="with", pattern=rf"^(live|{RUN.pattern})$")]
 
 

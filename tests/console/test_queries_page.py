@@ -260,7 +260,11 @@ def test_a_fault_is_told_at_its_line_and_nothing_is_saved(open_page: OpenPage, l
         ("Name", ".", "“Name” is '.'"),
         ("Role 1", "1a", "“Role 1”: letters, digits and '_', starting with a letter"),
         ("Role 1", "b", "“Role 1” would be 'b', as another one"),
-        ("at most so far apart, s", "1,5", "“at most so far apart, s” is '1,5': a finite number of seconds"),
+        (
+            "at most so far apart, s",
+            "1,5",
+            "“at most so far apart, s” is '1,5': a number of seconds",
+        ),
         ("with probability at least", "60 %", "“with probability at least” is '60 %': above 0 and at most 1"),
         ("Probability of all together at least", "2", "“Probability of all together at least” is 2"),
         ("One episode while gaps are below, s", "-1", "“One episode while gaps are below, s” is -1"),

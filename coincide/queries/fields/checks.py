@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coincide.errors import QueryError
-from coincide.stream import LONGEST_NAME, NAME
+from coincide.stream import LONGEST_NAME, NAME, NAME_IN_WORDS
 
 ATTRIBUTES = "attributes."
 
@@ -11,7 +11,7 @@ ATTRIBUTES = "attributes."
 def refuse_unless_name(field: str, name: object) -> None:
     """Refuse what is no name of a query or stream."""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not NAME.fullmatch(name):
-        raise QueryError(field, f"is {name!r}: 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-'")
+        raise QueryError(field, f"is {name!r}: {NAME_IN_WORDS}")
 
 
 def refuse_unless_attribute(field: str, name: object) -> None:

@@ -19,6 +19,7 @@ from services.common.access.caller import REASON_HEADER, caller_in
 from services.common.access.component_access import trust_context
 from services.common.access.who import Author
 from services.common.http.problem import Problem
+from services.common.http.query_contract import QueryId
 from services.common.http.shares import RETRY_S, Shares
 from services.common.http.strict_requests import bounded_body
 
@@ -33,7 +34,6 @@ RunId = Annotated[str, Path(pattern=r"^r-[0-9a-f]{32}$", description="The run's 
 Leave = Annotated[
     bool, Query(description="Only take back that it was asked for: it goes with the last of those that asked for it.")
 ]
-QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="The query's id.")]
 Part = Literal["matches", "episodes", "curve", "compare"]
 LEARNING: dict[str, Any] = {
     "type": "object",

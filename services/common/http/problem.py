@@ -13,7 +13,7 @@ from services.common.fault_sentences import faults_in
 from services.common.http.app_routes import routes_of
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.http.shares import NoPlaceError
-from services.common.http.strict_json import JSON_ALLOWED
+from services.common.http.strict_json import JSON_ALLOWED, BodyError, parse_json
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
@@ -69,6 +69,8 @@ async def _on_no_place(_request: Request, error: Exception) -> JSONResponse:
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
+    if error.status_code == HTTPStatus.BAD_REQUEST and isinstance(error.__cause__, ValueError | RecursionError):
+        return _not_json(await request.body())  # FastAPI's reader takes them for faults of its own
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # What the router says are those of the first route of this path only, and of no included router's.
         return problem_response(error.status_code, str(error.detail), {"Allow": ", ".join(_methods(request))})
@@ -88,11 +90,19 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
     assert isinstance(error, RequestValidationError)  # noqa: S101
     errors = error.errors()
     if errors[0]["type"] == "json_invalid":
-        detail = f"the body is not JSON: {errors[0]['ctx']['error']}"
-        return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, detail, allowed=JSON_ALLOWED)
+        return _not_json(await request.body())
     faults = faults_in([_as_the_caller_has_it(each) for each in errors], fields=_fields(request))
     sentences = "; ".join(each.sentence for each in faults)
     return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, sentences, **faults[0].members)
+
+
+def _not_json(body: bytes) -> JSONResponse:
+    """Return what is wrong with a body that FastAPI has refused as JSON, as all other routes say it."""
+    try:
+        parse_json(body)
+    except BodyError as fault:
+        return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, str(fault), **fault.members)
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not JSON", allowed=JSON_ALLOWED)
 
 
 def _as_the_caller_has_it(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,34 @@
-"""The contract of a query, a file of the library, as documents of OpenAPI have it."""
+"""The contract of a query, a file of the library, as documents of OpenAPI have it, and its id in a path."""
 
 import json
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Path
+from pydantic import AfterValidator
+
+from coincide.stream import LONGEST_NAME, NAME, NAME_IN_WORDS
 
 #: The component that is a query in the body of a request.
 QUERY_DOCUMENT = "QueryDocument"
 _DEFINED = "#/$defs/"
+
+
+def _as_id(text: str) -> str:
+    if len(text) > LONGEST_NAME or not NAME.fullmatch(text):
+        raise ValueError(NAME_IN_WORDS)
+    return text
+
+
+#: The id of a query in a path, refused in words where no query can have it.
+QueryId = Annotated[
+    str,
+    Path(
+        description="The query's id.",
+        json_schema_extra={"pattern": f"^{NAME.pattern}$", "minLength": 1, "maxLength": LONGEST_NAME},
+    ),
+    AfterValidator(_as_id),
+]
 
 
 def query_schema() -> dict[str, Any]:

@@ -36,7 +36,8 @@ def parse_json(body: bytes) -> Any:
     except BodyError:
         raise
     except (ValueError, RecursionError) as error:
-        raise BodyError(f"the body is not JSON: {str(error)[:200]}", allowed=JSON_ALLOWED) from None
+        said = f"the body is not JSON: {str(error)[:200]}: {JSON_ALLOWED} is allowed"
+        raise BodyError(said, allowed=JSON_ALLOWED) from None
     return document
 
 

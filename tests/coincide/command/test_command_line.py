@@ -186,9 +186,9 @@ def test_windows(words: str, window: Window) -> None:
     [
         ("join --window x --threshold 1", "--window: 'x': seconds, such as 5 or -1:9"),
         ("join --window : --threshold 1", "--window: ':': seconds, such as 5 or -1:9"),
-        ("join --window -inf:9 --threshold 1", "--window: lo_s is -inf: finite"),
+        ("join --window -inf:9 --threshold 1", "--window: lo_s is -inf: a number of seconds from -1000000000"),
         ("join --window -x:9 --threshold 1", "--window: '-x:9': seconds, such as 5 or -1:9"),
-        ("join --window -5 --threshold 1", "a half-width is at least 0 s"),
+        ("join --window -5 --threshold 1", "a number of seconds from 0 to 1000000000"),
         ("join --window 9:-1 --threshold 1", "at most hi_s"),
         ("join --window 1 --threshold 0", "--threshold: '0': a probability above 0, at most 1"),
         ("join --window 1 --threshold nan", "a probability above 0, at most 1"),

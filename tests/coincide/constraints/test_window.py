@@ -54,3 +54,12 @@ def test_bad_bounds_are_refused_by_name(arguments: dict[str, Any], field: str) -
     with pytest.raises(WindowError) as refusal:
         Window(**arguments)
     assert refusal.value.field == field
+
+
+@pytest.mark.parametrize(("field", "least"), [("window_s", 0), ("lo_s", -1_000_000_000)])
+@pytest.mark.parametrize("bad", [1e308, -2e9, math.nan, "5"])
+def test_a_refusal_says_from_where_to_where_a_bound_may_be(field: str, least: int, bad: Any) -> None:
+    with pytest.raises(WindowError) as refusal:
+        Window(**({"window_s": bad} if field == "window_s" else {"lo_s": bad, "hi_s": 5.0}))
+    said = f"{field} is {bad!r}: a number of seconds from {least} to 1000000000"
+    assert (refusal.value.field, str(refusal.value)) == (field, said)

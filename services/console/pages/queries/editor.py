@@ -8,6 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
+from coincide.stream import NAME_IN_WORDS
 from services.console.drawing.query_code import QueryCode
 from services.console.pages.field_faults import FieldFaults
 from services.console.pages.queries.draft import Draft
@@ -141,7 +142,7 @@ class QueryEditor:
         """Return the request that saves the draft; a `RestError` says what it lacks."""
         draft = self._draft
         if not draft.id:
-            raise RestError("Give the query a name: letters, digits, '.', '_' or '-'.", UNFIT)
+            raise RestError(f"Give the query a name: {NAME_IN_WORDS}.", UNFIT)
         if draft.unread is not None:
             raise RestError(f"What you wrote as {VIEWS[draft.unread[0]]} is no query yet.", UNFIT)
         if draft.fault is not None:

@@ -270,6 +270,7 @@ UNUSABLE: list[tuple[str, list[Any]]] = [
     ("within[0].between", [edge(between=["s", "x"]), edge(between=["s", 1])]),
     ("within[0].window_s", [edge(window_s=None), edge(lo_s=1), edge(window_s=None, lo_s=1), edge(window_s=-1)]),
     ("within[0].window_s", [edge(window_s="2"), edge(window_s=True), edge(window_s=float("nan"))]),
+    ("within[0].window_s", [edge(window_s=1e308), {**edge(), "within": [{"between": ["s", "a"], "window_s": None}]}]),
     ("within[0].window_s", [edge(window_s=10**400)]),
     ("within[0].lo_s", [edge(window_s=None, lo_s=2, hi_s=1)]),
     ("within[0].threshold", [edge(threshold=None), edge(threshold=0), edge(threshold=1.01), edge(threshold=True)]),
