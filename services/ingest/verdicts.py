@@ -35,8 +35,12 @@ class Reason(StrEnum):
     BAD_TEXT = "bad_text", "half a surrogate pair or a control character"
     NOT_FINITE = "not_finite", "NaN, Infinity, or a number no double can hold"
     OUT_OF_RANGE = "out_of_range", "an integer outside 64 bits"
-    UNKNOWN_SENSOR = "unknown_sensor", "not registered (yet): a retry can help once it is", True
-    NOT_PERMITTED = "not_permitted", "the key that was shown may not post for this sensor or its area"
+    UNKNOWN_SENSOR = (
+        "unknown_sensor",
+        "not registered (yet), or in no area that the key may post for: a retry can help once it is",
+        True,
+    )
+    NOT_PERMITTED = "not_permitted", "the key that was shown may post for no sensor of this id"
     UNKNOWN_STREAM = "unknown_stream", "a stream that is not declared (yet)", True
     WRONG_STREAM = "wrong_stream", "a declared stream that this sensor has no template for (yet)", True
     BAD_TIME = "bad_time", "a text that is not an RFC 3339 time with its offset"

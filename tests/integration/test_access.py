@@ -149,7 +149,7 @@ def test_a_gateway_posts_for_its_areas_and_each_other_item_is_refused(
     verdicts = post().json()["detections"]
     assert [(each["status"], each.get("reason")) for each in verdicts] == [
         ("accepted", None),
-        ("refused", "not_permitted"),
+        ("refused", "unknown_sensor"),
     ]
     reading = ingest.call("GET", "/v1/sensors", headers=bearer(key["key"]))
     assert reading.status_code == 403

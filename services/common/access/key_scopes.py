@@ -85,6 +85,10 @@ class PostingRights:
                 self._kept[area, sensor] = verdict
         return verdict
 
+    def cover_in_some_area(self, sensor: str) -> bool:
+        """Whether they may be posted in some area, as far as the name of the sensor goes."""
+        return bool(self._is_sensor.match(sensor))
+
     def __str__(self) -> str:
         return f"areas {', '.join(self.areas)} and sensors {', '.join(self.sensors)}"
 

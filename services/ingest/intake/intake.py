@@ -12,12 +12,12 @@ from services.ingest.intake.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.snapshot import Registry, StreamStamp
+from services.ingest.registry.snapshot import Registry
 from services.ingest.stamping.frames import FrameDraft
 from services.ingest.stamping.parsing import Item
 from services.ingest.stamping.posted import PostedDetection
 from services.ingest.stamping.stamp import Stamped, Stamper
-from services.ingest.verdicts import Outcome, Reason, Refused, Verdict
+from services.ingest.verdicts import Outcome, Refused, Verdict
 
 
 class _Judgement:
@@ -40,12 +40,6 @@ class _Judgement:
         said = {name: getattr(why, name) for name in ("reason", "field", "value", "allowed", "detail")}
         self.verdicts.append(Verdict(index, "refused", **said, retryable=why.reason.retryable))
         self.refusals.append((why, item))
-
-
-def _refuse_uncovered(stamp: StreamStamp, rights: PostingRights) -> None:
-    if not rights.cover(stamp.area, stamp.sensor):
-        allowed = f"what the key may post for: {rights}; this sensor's area is {stamp.area}"
-        raise Refused(Reason.NOT_PERMITTED, "sensor", stamp.sensor, allowed)
 
 
 @dataclass
@@ -83,16 +77,13 @@ class Intake:
         self, items: Sequence[PostedDetection | Item], received_at_us: int, rights: PostingRights | None
     ) -> _Judgement:
         latest_us = received_at_us + self.max_future_us
-        stamper = Stamper(self.registry.snapshot, self.registry.streams, latest_us, self.sigma_digits)
+        stamper = Stamper(self.registry.snapshot, self.registry.streams, latest_us, self.sigma_digits, rights)
         judgement = _Judgement()
         for index, item in enumerate(items):
             try:
                 if type(item) is Item:
                     raise item.refused
-                stamped = stamper.stamp(item)  # type: ignore[arg-type]  # no Item, so posted
-                if rights is not None:
-                    _refuse_uncovered(stamped[0], rights)
-                judgement.accept(index, stamped)
+                judgement.accept(index, stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
             except Refused as why:
                 judgement.refuse(index, why, item)
         return judgement

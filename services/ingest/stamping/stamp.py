@@ -12,6 +12,7 @@ from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.buckets import rounded_up
 from coincide.wire.content_ids import content_id
+from services.common.access.key_scopes import PostingRights
 from services.common.settings import Streams
 from services.ingest.registry.sensors import (
     CACHED_TEMPLATES,
@@ -37,12 +38,16 @@ Stamped = tuple[StreamStamp, int, str, bytes]
 
 @dataclass(slots=True)
 class Stamper:
-    """Checks and stamps the detections of one POST, with one snapshot of the registry and one reading of the clock."""
+    """Checks and stamps the detections of one POST, with one snapshot of the registry and one reading of the clock.
+
+    `rights` are those of the key that was shown; None may post for all.
+    """
 
     snapshot: Snapshot
     streams: Streams
     latest_detected_at_us: int
     sigma_digits: int | None
+    rights: PostingRights | None = None
     _own: dict[tuple[StreamStamp, str], StreamStamp] = field(default_factory=dict)
 
     def stamp(self, posted: PostedDetection) -> Stamped:
@@ -70,8 +75,8 @@ class Stamper:
 
     def _stamp_of(self, posted: PostedDetection) -> StreamStamp:
         stamps = self.snapshot.stamps.get(posted.sensor)
-        if stamps is None:
-            raise Refused(Reason.UNKNOWN_SENSOR, "sensor", posted.sensor, "the id of a registered sensor")
+        if stamps is None or (self.rights is not None and not self.rights.cover(stamps[0].area, posted.sensor)):
+            raise _no_sensor_for(posted.sensor, self.rights)
         stamp = stamps[0]
         if posted.stream != stamp.stream and (posted.stream is not UNSET or len(stamps) > 1):
             stamp = self._stamp_among(stamps, posted)
@@ -98,6 +103,16 @@ class Stamper:
             allowed = f"at most {self.latest_detected_at_us} microseconds since 1970, as far ahead as is allowed"
             raise Refused(Reason.IN_THE_FUTURE, "detected_at", posted.detected_at, allowed)
         return at_us
+
+
+def _no_sensor_for(sensor: str, rights: PostingRights | None) -> Refused:
+    """Return the refusal of a sensor that is not there, or elsewhere: by a key nobody learns which of both."""
+    if rights is None:
+        return Refused(Reason.UNKNOWN_SENSOR, "sensor", sensor, "the id of a registered sensor")
+    if not rights.cover_in_some_area(sensor):
+        return Refused(Reason.NOT_PERMITTED, "sensor", sensor, f"what the key may post for: {rights}")
+    allowed = f"the id of a registered sensor that the key may post for: {rights}"
+    return Refused(Reason.UNKNOWN_SENSOR, "sensor", sensor, allowed)
 
 
 def default_id(sensor: str, stream: str, detected_at_us: int, attributes: bytes, own: str | None) -> str:

@@ -1,9 +1,10 @@
 """A gateway's key posts for its areas and sensors only; what else it posts is refused item by item."""
 
+from typing import Any
+
 import pytest
 from fastapi.testclient import TestClient
 
-from services.common.access.access_keys import KEYS
 from services.common.access.asgi import Guarded
 from services.common.access.guard import Guard
 from services.common.access.key_scopes import PostingRights
@@ -14,15 +15,15 @@ from tests.services.kept_records import KeptRecords
 WHOLE = {"imb": "accepted", "geo": "accepted", "both": "accepted"}
 
 
-def post_with(ingest: Ingest, areas: list[str], sensors: list[str]) -> dict[str, str]:
-    """Return what became of a detection of each sensor; `both` posts its seismic stream."""
+def post_with(ingest: Ingest, rights: dict[str, list[str]], items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what became of each item that is posted with a key of these rights."""
     records = KeptRecords()
-    text = records.make("gateway", ["ingest"], areas=areas, sensors=sensors)
+    text = records.make("gateway", ["ingest"], **rights)
     guard = Guard(Origins("127.0.0.1"), records.ring, needs_key=True)
     client = TestClient(Guarded(ingest.app, guard), base_url="http://localhost")
-    items = [detection(sensor="imb"), detection(), detection(sensor="both", stream="seismic")]
     answer = client.post("/v1/detections", json=items, headers={"Authorization": f"Bearer {text}"})
-    return {item["sensor"]: each["status"] for item, each in zip(items, answer.json()["detections"], strict=True)}
+    verdicts: list[dict[str, Any]] = answer.json()["detections"]
+    return verdicts
 
 
 @pytest.mark.parametrize(
@@ -38,26 +39,31 @@ def post_with(ingest: Ingest, areas: list[str], sensors: list[str]) -> dict[str,
 )
 def test_a_key_posts_for_its_areas_and_sensors(areas: list[str], sensors: list[str], refused: set[str]) -> None:
     ingest = Ingest()
-    assert post_with(ingest, areas, sensors) == WHOLE | dict.fromkeys(refused, "refused")
-    assert ingest.metric("coincide_ingest_detections_refused_total", reason="not_permitted") == len(refused)
+    items = [detection(sensor="imb"), detection(), detection(sensor="both", stream="seismic")]
+    verdicts = post_with(ingest, {"areas": areas, "sensors": sensors}, items)
+    became = {item["sensor"]: each["status"] for item, each in zip(items, verdicts, strict=True)}
+    assert became == WHOLE | dict.fromkeys(refused, "refused")
+    assert {each["field"] for each in verdicts if each["status"] == "refused"} <= {"sensor"}
     assert len(ingest.publisher.dead_letters) == len(refused)
     assert {each["sensor"] for each in ingest.publisher.detections} == WHOLE.keys() - refused
 
 
-def test_the_verdict_says_what_the_key_may() -> None:
+POSTED = [{}, {"stream": "acoustic"}, {"stream": "none"}, {"detected_at": "noon"}, {"uncertainty": {"sigma_s": -1}}]
+
+
+@pytest.mark.parametrize("more", POSTED)
+@pytest.mark.parametrize(("sensors", "reason"), [("*", "unknown_sensor"), ("mic-*", "not_permitted")])
+def test_by_a_key_nobody_learns_which_sensors_another_area_has(more: dict[str, Any], sensors: str, reason: str) -> None:
     ingest = Ingest()
-    records = KeptRecords()
-    text = records.make("gateway", ["ingest"], areas=["harbour-*"])
-    client = TestClient(
-        Guarded(ingest.app, Guard(Origins("127.0.0.1"), records.ring, needs_key=True)), base_url="http://localhost"
-    )
-    answer = client.post("/v1/detections", json=detection(), headers={"Authorization": f"Bearer {text}"})
-    assert answer.status_code == 422
-    [verdict] = answer.json()["detections"]
-    assert verdict["reason"] == "not_permitted"
-    assert not verdict["retryable"]
-    assert "areas harbour-* and sensors *; this sensor's area is bay" in verdict["detail"]
-    assert records.topics[KEYS]
+    items = [detection(sensor=name, **more) for name in ("both", "nobody")]
+    elsewhere, unknown = post_with(ingest, {"areas": ["harbour-*"], "sensors": [sensors]}, items)
+    assert {**elsewhere, "index": 1} == {
+        name: each.replace("nobody", "both") if isinstance(each, str) else each for name, each in unknown.items()
+    }
+    assert (elsewhere["reason"], elsewhere["retryable"]) == (reason, reason == "unknown_sensor")
+    assert f"areas harbour-* and sensors {sensors}" in elsewhere["allowed"]
+    assert "bay" not in str(elsewhere)
+    assert ingest.publisher.dead_letters
 
 
 def test_no_more_verdicts_are_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
