@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.coalescing.duckdb_sql import best_sql, natural_sql
 from benchmarks.coalescing.postgres import POSTGRES
-from benchmarks.coalescing.rows import Wanted, sums_of, wanted_of
+from benchmarks.coalescing.rows import GroupRows, group_rows, sums_of
 from benchmarks.harness.declaration import Benchmark, Contest, Options, Peer
 from benchmarks.harness.rounds import Work, timed
 from coincide import Runs, coalesce, coalesce_readings
@@ -27,13 +27,13 @@ class Size(NamedTuple):
     rows: int
 
 
-def ours(wanted: Wanted, _: Options) -> Iterator[Work]:
-    of = wanted.columns
+def ours(question: GroupRows, _: Options) -> Iterator[Work]:
+    of = question.columns
 
     def columns(runs: Runs) -> tuple[Any, ...]:
         return runs.group, runs.start_us, runs.end_us, runs.value
 
-    if wanted.kind == "readings":
+    if question.kind == "readings":
         yield timed(lambda: columns(coalesce_readings(of["t"], of["g"], of["v"])), sums_of)
     else:
         yield timed(lambda: columns(coalesce(of["s"], of["e"], of["g"], of["v"])), sums_of)
@@ -48,7 +48,7 @@ KINDS = [
 CONTEST = Contest(
     sizes=[Size(*kind, 10_000_000) for kind in KINDS],
     quick=[Size(*kind, 50_000) for kind in KINDS],
-    wanted=lambda size: wanted_of(*size),
+    question=lambda size: group_rows(*size),
     ours=ours,
     peers=[
         Peer("best SQL", best_sql, needs="duckdb"),

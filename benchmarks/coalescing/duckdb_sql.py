@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.coalescing.rows import Wanted, sums_of
+from benchmarks.coalescing.rows import GroupRows, sums_of
 from benchmarks.harness.declaration import Options
 from benchmarks.harness.duckdb_tables import duckdb_with
 from benchmarks.harness.rounds import Work, timed
@@ -89,20 +89,20 @@ PACKED = {  # group and time, or class and time, in one number, which sorts fast
 }
 
 
-def natural_sql(wanted: Wanted, options: Options) -> Iterator[Work]:
+def natural_sql(question: GroupRows, options: Options) -> Iterator[Work]:
     """Yield the one that books have: number the runs by a running sum over their beginnings, group by that number."""
-    yield _plan(duckdb_with({"r": wanted.columns}, options.threads), NATURAL[wanted.kind])
+    yield _plan(duckdb_with({"r": question.columns}, options.threads), NATURAL[question.kind])
 
 
-def best_sql(wanted: Wanted, options: Options) -> Iterator[Work]:
+def best_sql(question: GroupRows, options: Options) -> Iterator[Work]:
     """Yield all the others."""
-    plan = partial(_plan, duckdb_with({"r": wanted.columns}, options.threads))
-    yield plan(BY_BEGINNINGS[wanted.kind])
-    yield plan(STREAMED[wanted.kind].format(ordered="(SELECT * FROM r ORDER BY g, t)"))
-    if wanted.kind == "readings" and wanted.order == "by group and time":
-        yield plan(STREAMED[wanted.kind].format(ordered="r"))
-    bits, states = wanted.time_bits, int(wanted.columns["v"].max()) + 1
-    yield plan(PACKED[wanted.kind].format(bits=bits, unit=f"(1::BIGINT << {bits})", states=states))
+    plan = partial(_plan, duckdb_with({"r": question.columns}, options.threads))
+    yield plan(BY_BEGINNINGS[question.kind])
+    yield plan(STREAMED[question.kind].format(ordered="(SELECT * FROM r ORDER BY g, t)"))
+    if question.kind == "readings" and question.order == "by group and time":
+        yield plan(STREAMED[question.kind].format(ordered="r"))
+    bits, states = question.time_bits, int(question.columns["v"].max()) + 1
+    yield plan(PACKED[question.kind].format(bits=bits, unit=f"(1::BIGINT << {bits})", states=states))
 
 
 def _plan(connection: Any, sql: str) -> Work:

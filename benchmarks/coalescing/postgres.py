@@ -21,7 +21,7 @@ import psutil
 import pyarrow as pa
 from pyarrow import csv
 
-from benchmarks.coalescing.rows import GROUPS, Wanted, sums_of
+from benchmarks.coalescing.rows import GROUPS, GroupRows, sums_of
 from benchmarks.harness.declaration import Options, Peer
 from benchmarks.harness.rounds import Stopwatch, Work
 
@@ -36,7 +36,7 @@ SQL = """
 GROUPING = ("enable_hashagg = on", "enable_hashagg = off")
 
 
-def range_agg(wanted: Wanted, options: Options) -> Iterator[Work]:
+def range_agg(question: GroupRows, options: Options) -> Iterator[Work]:
     """Yield both ways to group. It answers with sums, so that nobody has to carry the runs over here."""
     import psycopg
 
@@ -44,20 +44,20 @@ def range_agg(wanted: Wanted, options: Options) -> Iterator[Work]:
     parallel = f"SET max_parallel_workers_per_gather = {options.threads - 1}"
     for statement in ("SET work_mem = '2GB'", "SET jit = off", parallel):  # jit was slower
         connection.execute(statement)
-    _fill(connection, wanted)
+    _fill(connection, question)
     # an empty range is no range: the newest reading of a group gets a microsecond
-    longer = GROUPS if wanted.kind == "readings" else 0
-    sql = SQL.format(ranges=RANGES[wanted.kind].format(table=TABLE), longer=longer)
+    longer = GROUPS if question.kind == "readings" else 0
+    sql = SQL.format(ranges=RANGES[question.kind].format(table=TABLE), longer=longer)
     for setting in GROUPING:
         yield partial(_sums, connection, setting, sql)
 
 
-def _fill(connection: Any, wanted: Wanted) -> None:
-    columns = ", ".join(f"{name} int8" for name in wanted.columns)
+def _fill(connection: Any, question: GroupRows) -> None:
+    columns = ", ".join(f"{name} int8" for name in question.columns)
     connection.execute(f"DROP TABLE IF EXISTS {TABLE}")
     connection.execute(f"CREATE UNLOGGED TABLE {TABLE} ({columns})")
     with connection.cursor().copy(f"COPY {TABLE} FROM STDIN (FORMAT csv)") as copy:
-        for batch in pa.table(dict(wanted.columns)).to_batches(max_chunksize=1 << 20):
+        for batch in pa.table(dict(question.columns)).to_batches(max_chunksize=1 << 20):
             text = io.BytesIO()
             csv.write_csv(batch, text, csv.WriteOptions(include_header=False))
             copy.write(text.getvalue())
@@ -72,7 +72,7 @@ def _sums(connection: Any, setting: str, sql: str, watch: Stopwatch) -> tuple[in
     return sums_of(row)
 
 
-class PostgresPeer(Peer[Wanted]):
+class PostgresPeer(Peer[GroupRows]):
     """Competes where `--postgres` names a server."""
 
     def competes(self, options: Options) -> bool:

@@ -20,7 +20,7 @@ LENGTH_US = 2 * SPACING_US * GROUPS * STATES  # of a fact, on average: two other
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GroupRows:
     """Columns g, t, v of readings, or g, s, e, v of facts; and the order they stand in.
 
     Readings hold until the next of their group. Facts are united within their group and value.
@@ -35,7 +35,7 @@ class Wanted:
         return max(int(self.columns[name].max()).bit_length() for name in self.columns if name in "tse")
 
 
-def wanted_of(kind: str, order: str, rows: int) -> Wanted:
+def group_rows(kind: str, order: str, rows: int) -> GroupRows:
     """Return random rows, the same in every order; no two start together."""
     rng = np.random.default_rng(6)
     start, group = np.cumsum(rng.integers(1, 2 * SPACING_US, rows)), rng.integers(0, GROUPS, rows)
@@ -45,7 +45,7 @@ def wanted_of(kind: str, order: str, rows: int) -> Wanted:
         length = 1 + rng.exponential(LENGTH_US, rows).astype(np.int64)
         columns = {"g": group, "s": start, "e": start + length, "v": rng.integers(0, STATES, rows)}
     stand = _standing(rng, order, group)
-    return Wanted(kind, order, {name: column.take(stand) for name, column in columns.items()})
+    return GroupRows(kind, order, {name: column.take(stand) for name, column in columns.items()})
 
 
 def _standing(rng: np.random.Generator, order: str, group: Int64Array) -> npt.NDArray[np.intp]:

@@ -17,7 +17,7 @@ from benchmarks.harness.rounds import Work, fastest, take_turns
 
 OURS = "coincide"
 Size = TypeVar("Size", bound="tuple[Any, ...]")
-Wanted = TypeVar("Wanted")
+Question = TypeVar("Question")
 
 
 class Options(NamedTuple):
@@ -60,13 +60,13 @@ def cell(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Peer(Generic[Wanted]):
+class Peer(Generic[Question]):
     """Somebody who answers the same question.
 
     Attributes
     ----------
     plans : callable
-        Takes what is wanted and the options, and yields ways to do it; the fastest of them, tried once, competes.
+        Takes the question and the options, and yields ways to do it; the fastest of them, tried once, competes.
     needs : str or None
         The package without which it stays away.
     usual : bool
@@ -74,7 +74,7 @@ class Peer(Generic[Wanted]):
     """
 
     name: str
-    plans: Callable[[Wanted, Options], Iterable[Work]]
+    plans: Callable[[Question, Options], Iterable[Work]]
     needs: str | None = None
     usual: bool = True
 
@@ -84,7 +84,7 @@ class Peer(Generic[Wanted]):
 
 
 @dataclass(frozen=True)
-class Contest(Generic[Size, Wanted]):
+class Contest(Generic[Size, Question]):
     """We and our peers answer the same question; all answers must agree.
 
     Attributes
@@ -95,9 +95,9 @@ class Contest(Generic[Size, Wanted]):
 
     sizes: Sequence[Size]
     quick: Sequence[Size]
-    wanted: Callable[[Size], Wanted]
-    ours: Callable[[Wanted, Options], Iterable[Work]]
-    peers: Sequence[Peer[Wanted]]
+    question: Callable[[Size], Question]
+    ours: Callable[[Question, Options], Iterable[Work]]
+    peers: Sequence[Peer[Question]]
     counts: str
     rounds: int = 5
     title: str = ""
@@ -112,8 +112,8 @@ class Contest(Generic[Size, Wanted]):
         yield Table([*_headings(sizes), self.counts, *beside], rows, self.title)
 
     def _row(self, size: Size, makers: Mapping[str, Any], options: Options) -> list[Any]:
-        wanted, wall = self.wanted(size), options.threads > 1
-        chosen = {name: fastest(plans(wanted, options), wall=wall) for name, plans in makers.items()}
+        question, wall = self.question(size), options.threads > 1
+        chosen = {name: fastest(plans(question, options), wall=wall) for name, plans in makers.items()}
         found = take_turns(chosen, options.rounds_of(self.rounds), wall=wall, agree=True)
         ours_s = found[OURS].seconds
         ratios = [f"{each.seconds / max(ours_s, 1e-9):.1f}" for name, each in found.items() if name != OURS]

@@ -48,20 +48,20 @@ class RangeJoin:
         return all(bool((time_us[1:] >= time_us[:-1]).all()) for time_us in (self.a_us, self.b_us))
 
 
-def duckdb_joins(wanted: RangeJoin, options: Options) -> Iterator[Work]:
+def duckdb_joins(question: RangeJoin, options: Options) -> Iterator[Work]:
     """Either table first, with and without DuckDB's own idea of the order, and for ids both ways to get columns."""
-    sides = {"a": wanted.a_us, "b": wanted.b_us}
+    sides = {"a": question.a_us, "b": question.b_us}
     tables = {name: {"id": np.arange(len(time_us)), "t": time_us} for name, time_us in sides.items()}
     connection = duckdb_with(tables, options.threads)
-    columns = "a.id, b.id AS id_b" if wanted.answer == "ids" else "count(*), bit_xor(a.id), bit_xor(b.id)"
-    condition = f"b.t >= a.t + ({wanted.lo_us}) AND b.t <= a.t + ({wanted.hi_us})"
+    columns = "a.id, b.id AS id_b" if question.answer == "ids" else "count(*), bit_xor(a.id), bit_xor(b.id)"
+    condition = f"b.t >= a.t + ({question.lo_us}) AND b.t <= a.t + ({question.hi_us})"
 
     def run(order: str, disabled: str, fetch: Callable[[Any], Answer]) -> Answer:
         connection.execute(f"SET disabled_optimizers = '{disabled}'")
         return fetch(connection.sql(f"SELECT {columns} FROM {order} ON {condition}"))
 
     fetches: list[Callable[[Any], Answer]] = [lambda rows: tuple(rows.fetchall()[0])]
-    if wanted.answer == "ids":
+    if question.answer == "ids":
         fetches = [
             lambda rows: tuple(rows.fetchnumpy().values()),
             lambda rows: tuple(rows.to_arrow_table().columns),
@@ -72,24 +72,24 @@ def duckdb_joins(wanted: RangeJoin, options: Options) -> Iterator[Work]:
                 yield timed(partial(run, order, disabled, fetch), sums_of)
 
 
-def polars_joins(wanted: RangeJoin, _: Options) -> Iterator[Work]:
+def polars_joins(question: RangeJoin, _: Options) -> Iterator[Work]:
     """Bounds on either side, declared as sorted or not, by either engine; the environment sets its threads."""
     import polars as pl
 
-    frames = [pl.LazyFrame({"id": np.arange(len(time_us)), "t": time_us}) for time_us in (wanted.a_us, wanted.b_us)]
-    for declared in (False, True)[: 1 + wanted.is_sorted]:
+    frames = [pl.LazyFrame({"id": np.arange(len(time_us)), "t": time_us}) for time_us in (question.a_us, question.b_us)]
+    for declared in (False, True)[: 1 + question.is_sorted]:
         a, b = (frame.set_sorted("t") if declared else frame for frame in frames)
         b = b.rename({"id": "id_b", "t": "t_b"})
-        from_a = a.with_columns(lo=pl.col("t") + wanted.lo_us, hi=pl.col("t") + wanted.hi_us)
-        from_b = b.with_columns(lo=pl.col("t_b") - wanted.hi_us, hi=pl.col("t_b") - wanted.lo_us)
+        from_a = a.with_columns(lo=pl.col("t") + question.lo_us, hi=pl.col("t") + question.hi_us)
+        from_b = b.with_columns(lo=pl.col("t_b") - question.hi_us, hi=pl.col("t_b") - question.lo_us)
         for joined in (
             from_a.join_where(b, pl.col("t_b") >= pl.col("lo"), pl.col("t_b") <= pl.col("hi")),
             from_b.join_where(a, pl.col("t") >= pl.col("lo"), pl.col("t") <= pl.col("hi")),
         ):
             xors = (pl.len().cast(pl.Int64), pl.col("id").bitwise_xor(), pl.col("id_b").bitwise_xor())
-            plan = joined.select("id", "id_b") if wanted.answer == "ids" else joined.select(xors)
+            plan = joined.select("id", "id_b") if question.answer == "ids" else joined.select(xors)
             for engine in ("streaming", "in-memory"):
-                yield timed(partial(_run_polars, plan, engine, wanted.answer), sums_of)
+                yield timed(partial(_run_polars, plan, engine, question.answer), sums_of)
 
 
 def _run_polars(plan: Any, engine: Literal["streaming", "in-memory"], answer: str) -> Answer:
@@ -97,7 +97,7 @@ def _run_polars(plan: Any, engine: Literal["streaming", "in-memory"], answer: st
     return (rows["id"], rows["id_b"]) if answer == "ids" else tuple(rows.row(0))
 
 
-def spark_joins(wanted: RangeJoin, options: Options) -> Iterator[Work]:
+def spark_joins(question: RangeJoin, options: Options) -> Iterator[Work]:
     """Spark has no range join but the nested loop: it gets the usual detour, an equal bucket and then the range.
 
     Buckets are as long as the range, so each b stands in two at most. Its ids go to a sink that drops them: 100 million
@@ -107,17 +107,17 @@ def spark_joins(wanted: RangeJoin, options: Options) -> Iterator[Work]:
 
     session = _spark_session(options.threads)
     java = psutil.Process().children(recursive=True)
-    length_us = wanted.hi_us - wanted.lo_us + 1
+    length_us = question.hi_us - question.lo_us + 1
     a, b = (
         session.createDataFrame(pa.table({name: np.arange(len(time_us)), f"t_{name}": time_us})).cache()
-        for name, time_us in (("a", wanted.a_us), ("b", wanted.b_us))
+        for name, time_us in (("a", question.a_us), ("b", question.b_us))
     )
-    first, last = (F.floor((F.col("t_b") - end) / length_us) for end in (wanted.hi_us, wanted.lo_us))
+    first, last = (F.floor((F.col("t_b") - end) / length_us) for end in (question.hi_us, question.lo_us))
     bucketed_a = a.withColumn("bucket", F.floor(F.col("t_a") / length_us)).cache()
     bucketed_b = b.withColumn("bucket", F.explode(F.sequence(first, last))).cache()
     bucketed_a.count()
     bucketed_b.count()
-    in_range = (F.col("t_b") - F.col("t_a")).between(wanted.lo_us, wanted.hi_us)
+    in_range = (F.col("t_b") - F.col("t_a")).between(question.lo_us, question.hi_us)
 
     def sums(hint: str) -> Sums:
         # a plan that has run keeps its shuffled rows and would only read them again: each run plans anew
@@ -134,7 +134,7 @@ def spark_joins(wanted: RangeJoin, options: Options) -> Iterator[Work]:
             return sums(hint) if known is None else ids(hint, known)
 
     for hint in ("broadcast", "shuffle_hash", "merge"):
-        yield partial(work, hint, sums(hint) if wanted.answer == "ids" else None)
+        yield partial(work, hint, sums(hint) if question.answer == "ids" else None)
 
 
 def _spark_session(threads: int) -> Any:

@@ -32,7 +32,7 @@ class Size(NamedTuple):
     partners: int
 
 
-def wanted(size: Size) -> RangeJoin:
+def question(size: Size) -> RangeJoin:
     """Return random events and the range of offsets that means the same as the window."""
     rng = np.random.default_rng(size.partners)
     times_us = [rng.integers(0, size.events_a_side * SPACING_US, size.events_a_side) for _ in "ab"]
@@ -69,7 +69,7 @@ CONTEST = Contest(
         *(Size(1_000_000, "unsorted", "ids", partners) for partners in (1, 10, 100)),
     ],
     quick=[Size(20_000, order, answer, 5) for order in ("sorted", "unsorted") for answer in ("ids", "sums")],
-    wanted=wanted,
+    question=question,
     ours=ours,
     peers=[
         Peer("duckdb", duckdb_joins, needs="duckdb"),

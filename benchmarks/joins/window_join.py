@@ -33,7 +33,7 @@ class Size(NamedTuple):
     answer: str
 
 
-def wanted(size: Size) -> GraphJoin:
+def question(size: Size) -> GraphJoin:
     """Return random times in order and a graph.
 
     Forms: clique (uniform), path (each stream up to a window after the one before it) and ring (a cycle of symmetric
@@ -52,30 +52,32 @@ def wanted(size: Size) -> GraphJoin:
     return GraphJoin(times_us, graph, size.answer)
 
 
-def ours(wanted: GraphJoin, _: Options) -> Iterator[Work]:
-    batches = batches_of(wanted)
+def ours(question: GraphJoin, _: Options) -> Iterator[Work]:
+    batches = batches_of(question)
 
     def sums() -> tuple[int, ...]:
         total = np.zeros(1 + len(batches), np.int64)
-        for part in window_join_blocks(batches, wanted.graph):
+        for part in window_join_blocks(batches, question.graph):
             total[0] += len(part)
             total[1:] ^= [np.bitwise_xor.reduce(column) for column in part.members.T]
         return tuple(total.tolist())
 
     def members() -> tuple[np.ndarray, ...]:
-        return tuple(window_join(batches, wanted.graph).members.T)
+        return tuple(window_join(batches, question.graph).members.T)
 
-    yield timed(sums if wanted.answer == "sums" else members, wanted.sums_of)
+    yield timed(sums if question.answer == "sums" else members, question.sums_of)
 
 
-def few_hash_joins(wanted: GraphJoin, _: Options) -> Iterator[Work]:
+def few_hash_joins(question: GraphJoin, _: Options) -> Iterator[Work]:
     """Yield the paper's algorithm, one tuple after the other."""
-    arrivals = Recording(batches_of(wanted))
-    yield timed(lambda: few_hash(arrivals, wanted.graph).members, lambda rows: wanted.sums_of(tuple(np.array(rows).T)))
+    arrivals = Recording(batches_of(question))
+    yield timed(
+        lambda: few_hash(arrivals, question.graph).members, lambda rows: question.sums_of(tuple(np.array(rows).T))
+    )
 
 
-def batches_of(wanted: GraphJoin) -> dict[str, Detections]:
-    return {name: Detections(time_us, [Histogram.point()]) for name, time_us in wanted.times_us.items()}
+def batches_of(question: GraphJoin) -> dict[str, Detections]:
+    return {name: Detections(time_us, [Histogram.point()]) for name, time_us in question.times_us.items()}
 
 
 FORMS = (
@@ -93,7 +95,7 @@ SQL = Contest(
         for answer in ("members", "sums")
     ],
     quick=[Size(form, 4, 5_000, 3.0, answer) for form in ("clique", "path", "ring") for answer in ("members", "sums")],
-    wanted=wanted,
+    question=question,
     ours=ours,
     peers=[Peer("natural SQL", natural_sql, needs="duckdb"), Peer("bucketed SQL", bucketed_sql, needs="duckdb")],
     counts="tuples",
@@ -102,7 +104,7 @@ SQL = Contest(
 PAPER = Contest(
     sizes=[Size(form, streams, 5_000, partners, "members") for form, streams, partners in FORMS[:3]],
     quick=[Size("clique", 3, 500, 3.0, "members")],
-    wanted=wanted,
+    question=question,
     ours=ours,
     peers=[Peer("FEW-hash in Python", few_hash_joins)],
     counts="tuples",

@@ -53,29 +53,29 @@ class GraphJoin:
         return len(columns[0]), *(int(np.bitwise_xor.reduce(column)) for column in columns)
 
 
-def natural_sql(wanted: GraphJoin, options: Options) -> Iterator[Work]:
+def natural_sql(question: GraphJoin, options: Options) -> Iterator[Work]:
     """Every window as a range condition: tables in any chain of neighbours, with and without DuckDB's own order."""
-    run = partial(_run, duckdb_with(_tables(wanted), options.threads))
-    ranges = " AND ".join(_in_range(*bound) for bound in wanted.bounds)
-    for order in _orders(wanted):
+    run = partial(_run, duckdb_with(_tables(question), options.threads))
+    ranges = " AND ".join(_in_range(*bound) for bound in question.bounds)
+    for order in _orders(question):
         for disabled in ("", "join_order"):
-            sql = _select(wanted, f"FROM {', '.join(order)} WHERE {ranges}")
-            yield timed(partial(run, sql, disabled), wanted.sums_of)
+            sql = _select(question, f"FROM {', '.join(order)} WHERE {ranges}")
+            yield timed(partial(run, sql, disabled), question.sums_of)
 
 
-def bucketed_sql(wanted: GraphJoin, options: Options) -> Iterator[Work]:
+def bucketed_sql(question: GraphJoin, options: Options) -> Iterator[Work]:
     """Join on equal buckets: the first stream keeps its bucket, each event of another stands in all that it reaches.
 
     Buckets are as long as the longest window, or half as long: fewer false partners for more copies. (A uniform clique
     asked for by its newest member, the union of all streams' turns, was slower than the plain one in every setting.)
     """
-    run = partial(_run, duckdb_with(_tables(wanted), options.threads))
-    longest_us = max(hi_us - lo_us for *_, lo_us, hi_us in wanted.bounds)
+    run = partial(_run, duckdb_with(_tables(question), options.threads))
+    longest_us = max(hi_us - lo_us for *_, lo_us, hi_us in question.bounds)
     for length_us in (longest_us + 1, longest_us // 2 + 1):
-        for order in _orders(wanted):
-            sql = _select(wanted, _bucketed(order, wanted.bounds, length_us))
+        for order in _orders(question):
+            sql = _select(question, _bucketed(order, question.bounds, length_us))
             for disabled in ("", "join_order"):
-                yield timed(partial(run, sql, disabled), wanted.sums_of)
+                yield timed(partial(run, sql, disabled), question.sums_of)
 
 
 def _bucketed(order: Sequence[str], bounds: Sequence[Bound], length_us: int) -> str:
@@ -103,9 +103,9 @@ def _toward(stream: str, bound: Bound) -> tuple[str, int, int]:
     return (a, lo_us, hi_us) if stream == b else (b, -hi_us, -lo_us)
 
 
-def _orders(wanted: GraphJoin) -> Sequence[Sequence[str]]:
+def _orders(question: GraphJoin) -> Sequence[Sequence[str]]:
     """Orders of streams in which each has an edge to an earlier one: one of a uniform clique, some of others."""
-    graph, names = wanted.graph, tuple(wanted.times_us)
+    graph, names = question.graph, tuple(question.times_us)
     if graph.uniform_window is not None:
         return [names]
     linked = [
@@ -116,18 +116,18 @@ def _orders(wanted: GraphJoin) -> Sequence[Sequence[str]]:
     return linked[:: max(1, len(linked) // 3)][:3]
 
 
-def _tables(wanted: GraphJoin) -> dict[str, dict[str, npt.NDArray[np.int64]]]:
-    return {name: {"id": np.arange(len(time_us)), "t": time_us} for name, time_us in wanted.times_us.items()}
+def _tables(question: GraphJoin) -> dict[str, dict[str, npt.NDArray[np.int64]]]:
+    return {name: {"id": np.arange(len(time_us)), "t": time_us} for name, time_us in question.times_us.items()}
 
 
-def _select(wanted: GraphJoin, tables: str) -> str:
-    return f"SELECT {_columns(wanted, [f'{stream}.id' for stream in wanted.times_us])} {tables}"
+def _select(question: GraphJoin, tables: str) -> str:
+    return f"SELECT {_columns(question, [f'{stream}.id' for stream in question.times_us])} {tables}"
 
 
-def _columns(wanted: GraphJoin, ids: Sequence[str]) -> str:
-    if wanted.answer == "sums":
+def _columns(question: GraphJoin, ids: Sequence[str]) -> str:
+    if question.answer == "sums":
         return ", ".join(["count(*)", *(f"bit_xor({each})" for each in ids)])
-    return ", ".join(f"{each} AS {stream}" for each, stream in zip(ids, wanted.times_us, strict=True))
+    return ", ".join(f"{each} AS {stream}" for each, stream in zip(ids, question.times_us, strict=True))
 
 
 def _run(connection: Any, sql: str, disabled: str) -> tuple[Any, ...]:

@@ -168,7 +168,7 @@ class Readers:
         migrate(self._engine)
         metrics = Metrics(CollectorRegistry())
         self._storage, self._offset = Storage(self._engine, metrics, DEFAULT_NAMES), 0
-        self.matches = self._wanted = 0
+        self.matches = self._stored = 0
         self._hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
         waits_s = {"heartbeat_s": settings.live_heartbeat_s, "send_timeout_s": settings.live_send_timeout_s}
         self._stream = LiveStream(LiveFilter(), None, self._hub, self._engine, metrics, **waits_s)
@@ -188,7 +188,7 @@ class Readers:
         read = [each for each in answers if DEFAULT_NAMES.short(each[0]) in TOPICS.names()]
         records = [Record(topic, 0, self._offset, at_us // 1000, key, value) for topic, key, value in read]
         self._offset += 1
-        self._wanted += sum(record.topic == OUTPUT_TOPICS["matches"] for record in records)
+        self._stored += sum(record.topic == OUTPUT_TOPICS["matches"] for record in records)
         if rows := self._storage.store(records, []):
             self._came.clear()
             self._hub.publish(rows)
@@ -203,7 +203,7 @@ class Readers:
         if b": open" in text:
             self._opened.set()
         self.matches += text.count(b"event: match\n")
-        if self.matches == self._wanted:
+        if self.matches == self._stored:
             self._came.set()
 
 

@@ -50,7 +50,7 @@ def test_the_fastest_plan_competes() -> None:
     assert fastest(plans) is plans[1]
 
 
-def peers(_wanted: Size, _options: Options) -> Iterator[Work]:
+def peers(_question: Size, _options: Options) -> Iterator[Work]:
     yield spending(3.0)
     yield spending(9.0)
 
@@ -59,7 +59,7 @@ def test_a_contest_says_ratios_before_seconds() -> None:
     contest = Contest(
         sizes=[Size(5)],
         quick=[Size(1)],
-        wanted=lambda size: size,
+        question=lambda size: size,
         ours=lambda *_: [spending(2.0)],
         peers=[Peer("them", peers), Peer("absent", peers, needs="no_such_package"), Peer("rare", peers, usual=False)],
         counts="answers",
