@@ -1,13 +1,13 @@
 """Records of coincide.detections: frames, which hold the detections of one POST in columns, and heartbeats."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import Meta, Raw, Struct
 
-from coincide.wire.fields import Microseconds, Name
+from coincide.wire.fields import MOST_DETECTIONS, Microseconds, Name, frame_column
+from coincide.wire.payload import PayloadColumns
 
 FRAME_VERSION: Literal[2] = 2
-MOST_DETECTIONS = 500  # of a frame that ingest writes
 
 FrameVersion = Annotated[Literal[2], Meta(description="Version of this format.")]
 Position = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -17,10 +17,6 @@ _TEMPLATE_ID = {
     "pattern": "^t-[0-9a-f]{16}$",
     "description": "Hash of the histogram's content.",
 }
-
-
-def _column(said: str | None = None) -> Any:
-    return Meta(description=said, extra_json_schema={"minItems": 1, "maxItems": MOST_DETECTIONS})
 
 
 class Stamp(Struct, frozen=True, gc=False):
@@ -34,27 +30,20 @@ class Stamp(Struct, frozen=True, gc=False):
     template: Annotated[Name, Meta(extra_json_schema=_TEMPLATE_ID)]
 
 
-class DetectionColumns(Struct):
+class DetectionColumns(PayloadColumns):
     """Detections, a column for each of their members.
 
     All columns have one length; the entries at one position are one detection.
     """
 
-    stamp: Annotated[list[Position], _column('Positions in "stamps".')]
+    stamp: Annotated[list[Position], frame_column('Positions in "stamps".')]
     detected_at_us: Annotated[
-        list[Microseconds], _column("When the sensor says it happened, microseconds since the epoch, UTC.")
+        list[Microseconds], frame_column("When the sensor says it happened, microseconds since the epoch, UTC.")
     ]
     id: Annotated[
         list[Name],
-        _column('The detection\'s own id, or "h-" and a hash of its content. Unique with the sensor.'),
+        frame_column('The detection\'s own id, or "h-" and a hash of its content. Unique with the sensor.'),
     ]
-    attributes: Annotated[
-        list[Annotated[Raw, Meta(extra_json_schema={"type": "object"})]] | UnsetType,
-        _column(
-            "Anything the gateway wants passed on, at most 1 KiB each; {} for none. Left out if no detection of the "
-            "frame has any."
-        ),
-    ] = UNSET
 
 
 class FrameHead(Struct):

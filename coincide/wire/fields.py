@@ -1,9 +1,9 @@
 """Fields of records: what each kind of them may be, what an unreadable one raises, and how a letter shows it."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Raw, UnsetType
+from msgspec import Meta, Raw, UnsetType, json
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 
@@ -27,6 +27,7 @@ NotNegative = Annotated[float, Meta(ge=0)]
 Scalar = str | int | float | bool
 JsonObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 IN_UTC = "Microseconds since the epoch, UTC."
+MOST_DETECTIONS = 500  # of a frame that ingest writes
 FormatVersion = Annotated[Literal[1], Meta(description="Version of this format.")]
 
 Field = TypeVar("Field")
@@ -35,6 +36,11 @@ Field = TypeVar("Field")
 def or_none(field: Field | UnsetType) -> Field | None:
     """Return a field that a record may leave out; None where it does."""
     return None if isinstance(field, UnsetType) else field
+
+
+def frame_column(said: str | None = None) -> Any:
+    """Return what is said of a column of a frame."""
+    return Meta(description=said, extra_json_schema={"minItems": 1, "maxItems": MOST_DETECTIONS})
 
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -51,3 +57,12 @@ def shown(value: Raw) -> str:
     content = bytes(value)
     text = content[:LONGEST_SHOWN].decode("utf-8", "replace")
     return text if len(content) <= LONGEST_SHOWN else f"{text}..."
+
+
+def is_readable(decoder: json.Decoder[Any], value: Raw) -> bool:
+    """Whether a piece of JSON is what the decoder reads."""
+    try:
+        decoder.decode(value)
+    except UNREADABLE:
+        return False
+    return True

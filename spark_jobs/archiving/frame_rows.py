@@ -88,7 +88,7 @@ class FrameRows:
         self._position.append(at)
         rows = at.tolist()
         self._ids += [frame.ids[row] for row in rows]
-        self._attributes += [frame.attributes[row] for row in rows]
+        self._payloads += [frame.payload[row] for row in rows]
 
     def _table(self) -> pa.Table:
         if not self._ids:
@@ -108,7 +108,7 @@ class FrameRows:
             pa.array(np.concatenate(self._detected_at_us)),
             pa.array(np.repeat(received_at_us, rows)),
             template,
-            pa.array(self._attributes, pa.binary()).cast(pa.string()),
+            *_payload_columns(self._payloads),
             pa.array(np.repeat(partition, rows).astype(np.int32)),
             pa.array(np.repeat(offset, rows)),
             pa.array(np.concatenate(self._position).astype(np.int32)),
@@ -123,9 +123,20 @@ class FrameRows:
         self._detected_at_us: list[Int64Array] = []
         self._position: list[Int64Array] = []
         self._ids: list[str] = []
-        self._attributes: list[bytes] = []
+        self._payloads: list[bytes] = []
         self._templates: dict[str, Mapping[str, object]] = {}
 
     def _forget_templates(self) -> None:
         self._registry = VerifiedTemplates(LIMITS.max_template_buckets)
         self._stamp_tables = StampTables(KnownStreams({}), self._registry)
+
+
+def _payload_columns(payloads: list[bytes]) -> list[pa.Array]:
+    """Return the columns of what detections carry."""
+    return [pa.array(payloads, pa.binary()).cast(pa.string())]
+
+
+def payloads_in(rows: pa.Table) -> list[bytes]:
+    """Return what the detections of an archive's rows carry."""
+    payloads: list[bytes] = rows["attributes"].cast(pa.binary()).to_pylist()
+    return payloads

@@ -25,6 +25,7 @@ from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
 from coincide.wire.results.match_record import MatchRecord
+from spark_jobs.archiving.frame_rows import payloads_in
 from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
@@ -166,7 +167,7 @@ def event_columns(
     detected_at_us, count = rows["detected_at_us"].to_numpy(), len(rows)
     return EventColumns(
         ids=rows["id"].to_pylist(),
-        attributes=rows["attributes"].cast(pa.binary()).to_pylist(),
+        payload=payloads_in(rows),
         seq=np.arange(first_seq, first_seq + count),
         detected_at_us=detected_at_us,
         latest_us=detected_at_us + known.templates.latest_us[template],

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Raw
 
 from coincide import Detections, Histogram
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, PositionArray
 from coincide.fusion.episodes.query_episodes import labels_of
 from coincide.fusion.matching.row_buffers import NO_GROUP, AttributeGroups
-from coincide.fusion.rows.attributes import attribute, attributes_of
 from coincide.probability import occurrence_columns
 from coincide.queries import Query
 from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.queries.joins.role_filter import ReadAttribute, Source
+from coincide.wire.payload import payload_json, reader
 from coincide.wire.results.match_record import MatchMember
+from spark_jobs.archiving.frame_rows import payloads_in
 from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.pair_levels import PairLevels
 
@@ -180,7 +180,7 @@ class PlayedRows:
         if row < 0:
             return labels_of([label], [])
         role, sensor = label.partition(".")[0], self.rows["sensor_id"][row].as_py()
-        member = MatchMember(role, sensor, "", "", 0, 0, 0, "", Raw(self._attributes[row]))
+        member = MatchMember(role, sensor, "", "", 0, 0, 0, "", **payload_json(self._payloads[row]))
         return labels_of([label], [member])
 
     def _role_of(self, label: str) -> int | None:
@@ -214,12 +214,11 @@ class PlayedRows:
     def _groups(self) -> CodeArray:
         """Codes of what is to be equal, by row."""
         groups = AttributeGroups(self.query.equal or "")
-        return groups.codes(np.zeros(len(self.rows), np.int32), self._attributes)
+        return groups.codes(np.zeros(len(self.rows), np.int32), self._payloads)
 
     @cached_property
-    def _attributes(self) -> list[bytes]:
-        texts: list[bytes] = self.rows["attributes"].cast(pa.binary()).to_pylist()
-        return texts
+    def _payloads(self) -> list[bytes]:
+        return payloads_in(self.rows)
 
     def _codes(self, name: str) -> Int64Array:
         """Return positions of texts in the sorted list of them: they compare as the texts do."""
@@ -248,5 +247,5 @@ class PlayedRows:
         return mask
 
     def _reader(self, row: int) -> ReadAttribute:
-        """Return what tells an attribute of a row."""
-        return partial(attribute, attributes_of(self._attributes[row]))
+        """Return what tells the value of what a query names in a row."""
+        return reader(self._payloads[row])

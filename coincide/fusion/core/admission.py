@@ -21,6 +21,7 @@ from coincide.fusion.rows.named_rows import NamedRows
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.wire.fields import FrameError
+from coincide.wire.payload import payload_json
 from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.status_record import Totals
 
@@ -172,7 +173,7 @@ class RowAdmission:
     ) -> EventColumns:
         return EventColumns(
             ids=_taken(batch.ids, rows),
-            attributes=_taken(batch.attributes, rows),
+            payload=_taken(batch.payload, rows),
             seq=self.rows.next_seq + np.arange(len(rows)),
             detected_at_us=batch.detected_at_us[rows],
             latest_us=batch.latest_us[rows],
@@ -195,7 +196,7 @@ class RowAdmission:
             | (known.stream[first] != batch.stream[rows])
         )
         pairs = zip(first.tolist(), rows.tolist(), strict=True)
-        differs |= np.array([known.attributes[at] != batch.attributes[row] for at, row in pairs], np.bool_)
+        differs |= np.array([known.payload[at] != batch.payload[row] for at, row in pairs], np.bool_)
         for row in rows[differs].tolist():
             self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
         self.totals.conflicts += int(differs.sum())
@@ -205,7 +206,7 @@ class RowAdmission:
         shown = (
             Raw(json.encode(batch.ids[row])),
             Raw(b"%d" % batch.detected_at_us[row]),
-            Raw(batch.attributes[row]),
+            payload_json(batch.payload[row]),
         )
         area, stamp = self.codes.areas.area_of(batch.area[row]).name, batch.stamps.stamp(int(batch.stamp[row]))
         letter = refused_row(reason, detail, area, int(batch.received_at_us[row]), stamp, shown, late_by_us)

@@ -178,7 +178,7 @@ def _rows_of(slot: Slot, codes: RowCodes, kept: KeptRows) -> EventColumns:
     sensors = [codes.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]
     return EventColumns(
         ids=slot.ids,
-        attributes=slot.attributes,
+        payload=slot.payload,
         seq=seq,
         detected_at_us=detected_at_us,
         latest_us=detected_at_us + codes.templates.latest_us[templates],

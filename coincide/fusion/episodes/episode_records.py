@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from msgspec import Raw, Struct
 
-from coincide.fusion.rows.attributes import NO_ATTRIBUTES
 from coincide.queries import EpisodeRule
 from coincide.queries.fields.alert_rule import MOST_MEMBERS
 from coincide.queries.joins.episode_rule import EpisodeInterval
 from coincide.wire.content_ids import content_id
+from coincide.wire.payload import NO_PAYLOAD, payload_json, payload_of
 from coincide.wire.results.episode_record import EpisodeMember
 from coincide.wire.results.match_record import MatchMember, MatchRecord
 
@@ -21,7 +21,7 @@ class EpisodeRecordMember(NamedTuple):
     sensor: str
     id: str
     stream: str
-    attributes: bytes = NO_ATTRIBUTES
+    payload: bytes = NO_PAYLOAD
 
     @property
     def name(self) -> list[str | int]:
@@ -30,7 +30,7 @@ class EpisodeRecordMember(NamedTuple):
 
     def to_record(self) -> EpisodeMember:
         """Return it as records have it."""
-        return EpisodeMember(*self[:4], Raw(self.attributes))
+        return EpisodeMember(*self[:4], **payload_json(self.payload))
 
 
 class Part(Struct, array_like=True, frozen=True):
@@ -73,7 +73,7 @@ def part_of(match: MatchRecord, interval: EpisodeInterval, revision: int) -> Par
 
 
 def _member(one: MatchMember) -> EpisodeRecordMember:
-    return EpisodeRecordMember(one.detected_at_us, one.sensor, one.id, one.stream, bytes(one.attributes))
+    return EpisodeRecordMember(one.detected_at_us, one.sensor, one.id, one.stream, payload_of(one))
 
 
 def united(parts: Sequence[Part]) -> Part:

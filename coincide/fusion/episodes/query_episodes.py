@@ -14,11 +14,11 @@ from coincide.fusion.episodes.episode_slots import EpisodeSlots
 from coincide.fusion.episodes.grouping import GroupChanges, regrouped
 from coincide.fusion.episodes.live_episode import LiveEpisode
 from coincide.fusion.episodes.live_span import Entry, Phase, in_order
-from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.queries.joins.episode_rule import LABEL
 from coincide.wire.fields import Scalar
+from coincide.wire.payload import as_read, attribute, attributes_of, payload_of
 from coincide.wire.results.episode_record import EpisodeRecord
 from coincide.wire.results.match_record import MatchMember, MatchRecord
 
@@ -31,7 +31,7 @@ def labels_of(by: Sequence[str], members: Sequence[MatchMember]) -> bytes:
     Examples
     --------
     >>> from msgspec import Raw
-    >>> one = MatchMember("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
+    >>> one = MatchMember("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", attributes=Raw(b'{"object":7.0}'))
     >>> labels_of(["s.sensor", "s.attributes.object", "t.sensor", "attributes.object"], [one])
     b'["geo-1",7,null,7]'
     """
@@ -50,7 +50,7 @@ def _label(label: str, members: Sequence[MatchMember]) -> Scalar | None:
 
 
 def _attribute(member: MatchMember, name: str) -> Scalar | None:
-    value = attribute(attributes_of(member.attributes), name)
+    value = attribute(attributes_of(payload_of(member)), name)
     return as_read(value) if isinstance(value, Scalar) else None
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import compress, repeat
 
 import numpy as np
-from msgspec import Raw
 
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
+from coincide.wire.payload import payload_json
 from coincide.wire.results.match_record import MatchMember
 
 Members = tuple[MatchMember, ...]
@@ -51,9 +51,7 @@ class MatchMembers:
         rows, each = self.rows, at.tolist()
         sensors = _by_code(rows.sensor[at], lambda code: self.areas.sensor_of(code).name)
         templates = _by_code(rows.template[at], lambda code: self.templates.histogram(code).id)
-        return map(
-            MatchMember,
-            repeat(role),
+        columns = zip(
             sensors,
             [rows.ids[row] for row in each],
             repeat(stream),
@@ -61,8 +59,11 @@ class MatchMembers:
             self._earliest_us(at).tolist(),
             rows.latest_us[at].tolist(),
             templates,
-            [Raw(rows.attributes[row]) for row in each],
         )
+        return [
+            MatchMember(role, *named, **payload_json(rows.payload[row]))
+            for row, named in zip(each, columns, strict=True)
+        ]
 
     def _earliest_us(self, at: PositionArray) -> Int64Array:
         earliest_us: Int64Array = self.rows.detected_at_us[at] + self.templates.earliest_us[self.rows.template[at]]

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.attributes import attribute, attributes_of
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
@@ -16,6 +14,7 @@ from coincide.queries import Query
 from coincide.queries.joins.role_filter import Source
 from coincide.templates.codes import TemplateRegistry
 from coincide.wire.fields import Scalar
+from coincide.wire.payload import attribute, attributes_of, reader
 
 Equal = str | None  # the attribute that a query asks to be equal
 NO_GROUP = -1
@@ -28,13 +27,13 @@ class AttributeGroups:
         self._equal = equal
         self._code_of: dict[tuple[int, bool, object], int] = {}
 
-    def codes(self, area: CodeArray, attributes: list[bytes]) -> CodeArray:
+    def codes(self, area: CodeArray, payload: list[bytes]) -> CodeArray:
         """Return the group of each detection, int32 (n,); `NO_GROUP` for those that have no such value."""
-        pairs = zip(area.tolist(), attributes, strict=True)
+        pairs = zip(area.tolist(), payload, strict=True)
         return np.array([self._code(code, content) for code, content in pairs], np.int32)
 
-    def _code(self, area: int, attributes: bytes) -> int:
-        value = attribute(attributes_of(attributes), self._equal)
+    def _code(self, area: int, payload: bytes) -> int:
+        value = attribute(attributes_of(payload), self._equal)
         if not isinstance(value, Scalar):
             return NO_GROUP
         return self._code_of.setdefault((area, isinstance(value, bool), value), len(self._code_of))
@@ -113,7 +112,7 @@ class RowBuffers:
         at = self._admitted(source, rows, np.flatnonzero(rows.stream == self._streams[source.stream]))
         group = rows.area[at]
         if place.equal is not None:
-            group = self._groups[place.equal].codes(group, [rows.attributes[row] for row in at.tolist()])
+            group = self._groups[place.equal].codes(group, [rows.payload[row] for row in at.tolist()])
             at, group = at[group != NO_GROUP], group[group != NO_GROUP]
         template = rows.template[at]
         earliest_us = rows.detected_at_us[at] + self._registry.earliest_us[template]
@@ -133,15 +132,11 @@ class RowBuffers:
         if not source.filter.where:
             return at
         seqs = rows.seq[at].tolist()
-        says_so = [self._says_so(source, seq, rows.attributes[row]) for seq, row in zip(seqs, at.tolist(), strict=True)]
+        says_so = [self._says_so(source, seq, rows.payload[row]) for seq, row in zip(seqs, at.tolist(), strict=True)]
         return at[np.array(says_so, np.bool_)]
 
-    def _says_so(self, source: Source, seq: int, attributes: bytes) -> bool:
-        by_name = attributes_of(attributes)
-
-        def read(name: str) -> Any:
-            return attribute(by_name, name)
-
+    def _says_so(self, source: Source, seq: int, payload: bytes) -> bool:
+        read = reader(payload)
         if source.filter.admits_attributes(read):
             return True
         self.no_numbers.update((seq, name) for name in source.filter.no_numbers(read))

@@ -10,7 +10,6 @@ from msgspec import Raw, json
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import as_number
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.attributes import as_read, attribute, attributes_of
 from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.row_codes import RowCodes
@@ -19,6 +18,7 @@ from coincide.queries.readings.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
 from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import NULL, Scalar, shown
+from coincide.wire.payload import as_read, attribute, attributes_of, payload_json
 from coincide.wire.results.dead_letter import DeadLetter
 
 T = TypeVar("T", bound=Hashable)
@@ -57,7 +57,7 @@ class ReadingColumns:
         found, groups, values, refs, no_number = [], [], [], [], []
         for row in at.tolist():
             sensor = areas.sensor_of(rows.sensor[row]).name
-            content = attributes_of(rows.attributes[row])
+            content = attributes_of(rows.payload[row])
             value = attribute(content, self._value)
             if self._is_number:
                 is_given, value = self._value.removeprefix(ATTRIBUTES) in content, as_number(value)
@@ -120,10 +120,10 @@ def no_number_letters(no_numbers: NoNumbers, new: EventColumns, codes: RowCodes)
     begin = int(new.seq[0])
     for seq, name in sorted(each for each in no_numbers if each[0] >= begin):
         row = seq - begin
-        written = attributes_of(new.attributes[row]).get(name.removeprefix("attributes."), NULL)
+        written = attributes_of(new.payload[row]).get(name.removeprefix("attributes."), NULL)
         detail = f"{name} is {shown(written)}: a query needs a number"
         sensor, stream = codes.areas.sensor_of(new.sensor[row]).name, codes.streams.names[new.stream[row]]
         stamp = Stamp(sensor=sensor, stream=stream, template=codes.templates.histogram(new.template[row]).id)
-        shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), Raw(new.attributes[row])
+        shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), payload_json(new.payload[row])
         area, received_at_us = codes.areas.area_of(new.area[row]).name, int(new.received_at_us[row])
         yield refused_row("no_number", detail, area, received_at_us, stamp, shown_row)

@@ -69,7 +69,7 @@ class BatchRows:
 
     stamps: BatchStamps
     ids: list[str]
-    attributes: list[bytes]
+    payload: list[bytes]
     frame: Int64Array  # its position in the batch
     received_at_us: Int64Array
     detected_at_us: Int64Array
@@ -108,7 +108,7 @@ class BatchRowsBuilder:
         return BatchRows(
             stamps=stamps,
             ids=[id_ for each in frames for id_ in each.ids],
-            attributes=[attributes for each in frames for attributes in each.attributes],
+            payload=[payload for each in frames for payload in each.payload],
             frame=frame,
             received_at_us=np.ascontiguousarray(received),
             detected_at_us=detected_at_us,

@@ -8,11 +8,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, json, struct
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.fusion.rows.attributes import NO_ATTRIBUTES, are_usable
 from coincide.fusion.rows.elements import Element, refused_row
 from coincide.fusion.rows.stamps import NO_STAMP, StampTable, StampTables
 from coincide.wire.detection_record import FRAME_VERSION, DetectionColumns, FrameHead, FrameRecord, HeartbeatRecord
 from coincide.wire.fields import UNREADABLE, FrameError, shown
+from coincide.wire.payload import RawPayloadColumns, packed
 from coincide.wire.results.dead_letter import DeadLetter, as_record
 
 
@@ -20,13 +20,12 @@ class _Version(Struct):
     v: Raw = Raw(b"null")
 
 
-class _RawColumns(Struct):
+class _RawColumns(RawPayloadColumns):
     """Columns of which some element may be unusable."""
 
     stamp: list[Raw]
     detected_at_us: list[Raw]
     id: list[Raw]
-    attributes: list[Raw] | UnsetType = UNSET
 
 
 class _RawFrame(FrameHead):
@@ -43,7 +42,7 @@ class DecodedFrame:
     stamp: CodeArray  # position of each row's stamp
     detected_at_us: Int64Array
     ids: list[str]
-    attributes: list[bytes]
+    payload: list[bytes]
     refused: list[DeadLetter] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -113,26 +112,23 @@ def _whole(frame: FrameRecord, stamps: StampTable, limits: Limits) -> DecodedFra
     stamp = np.array(columns.stamp, np.int32)
     if stamp.max(initial=-1) >= len(stamps):
         return None
-    attributes = [NO_ATTRIBUTES] * len(stamp)
-    if columns.attributes is not UNSET:
-        attributes = list(map(bytes, columns.attributes))
-        if not are_usable(attributes, limits.max_attributes_bytes):
-            return None
+    payload = packed(columns, len(stamp), limits.max_attributes_bytes)
+    if payload is None:
+        return None
     detected_at_us = np.array(columns.detected_at_us, np.int64)
-    return DecodedFrame(frame.area, frame.received_at_us, stamps, stamp, detected_at_us, columns.id, attributes)
+    return DecodedFrame(frame.area, frame.received_at_us, stamps, stamp, detected_at_us, columns.id, payload)
 
 
 def _row_by_row(frame: _RawFrame, stamps: StampTable, limits: Limits) -> DecodedFrame:
     """Return the rows that can be used, and letters for the others."""
     columns = frame.detections
-    no_attributes = [Raw(NO_ATTRIBUTES)] * len(columns.id)
-    attributes = no_attributes if columns.attributes is UNSET else columns.attributes
+    payload = columns.by_row(len(columns.id))
     elements = [
-        Element(*values) for values in zip(columns.stamp, columns.detected_at_us, columns.id, attributes, strict=True)
+        Element(*values) for values in zip(columns.stamp, columns.detected_at_us, columns.id, payload, strict=True)
     ]
     faults = [element.fault(len(stamps), limits) for element in elements]
     usable = [element.read() for element, fault in zip(elements, faults, strict=True) if not fault]
-    stamp, detected_at_us, ids, texts = map(list, zip(*usable, strict=True)) if usable else ([], [], [], [])
+    stamp, detected_at_us, ids, payloads = map(list, zip(*usable, strict=True)) if usable else ([], [], [], [])
     decoded = DecodedFrame(
         frame.area,
         frame.received_at_us,
@@ -140,7 +136,7 @@ def _row_by_row(frame: _RawFrame, stamps: StampTable, limits: Limits) -> Decoded
         np.array(stamp, np.int32),
         np.array(detected_at_us, np.int64),
         ids,
-        texts,
+        payloads,
     )
     for element, fault in zip(elements, faults, strict=True):
         if fault:

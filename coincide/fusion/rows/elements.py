@@ -1,19 +1,22 @@
 """Columns of which some element cannot be used, judged element by element: its row is refused alone."""
 
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Raw, json
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.rows.attributes import NO_ATTRIBUTES
 from coincide.wire.detection_record import Stamp
-from coincide.wire.fields import LONGEST_NAME, NULL, UNREADABLE, Microseconds, Name, shown
+from coincide.wire.fields import LONGEST_NAME, NULL, Microseconds, Name, is_readable, shown
+from coincide.wire.payload import NO_PAYLOAD, RawPayload, payload_json
 from coincide.wire.results.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
 
 A_TIME = f"a whole number from {EARLIEST_TIME_US} to {LATEST_TIME_US}"
 A_NAME = f"a string of 1 to {LONGEST_NAME} characters"
-AN_OBJECT = "a JSON object, and its numbers must fit 64 bits"
+
+ShownRow = tuple[Raw, Raw, Mapping[str, Raw]]
+"""The id, the time and the payload of a row as a letter shows them."""
 
 
 class Element(NamedTuple):
@@ -22,35 +25,33 @@ class Element(NamedTuple):
     stamp: Raw
     detected_at_us: Raw
     id: Raw
-    attributes: Raw
+    payload: RawPayload
 
     def read(self) -> tuple[int, int, str, bytes]:
         """Return the values of a row without a fault."""
-        return json.decode(self.stamp), json.decode(self.detected_at_us), json.decode(self.id), bytes(self.attributes)
+        return json.decode(self.stamp), json.decode(self.detected_at_us), json.decode(self.id), self.payload.packed()
 
     def fault(self, stamps: int, limits: Limits) -> str:
         """Return what is wrong with the row of a frame of so many stamps, the first thing; "" if nothing is."""
         if not self.has_stamp(stamps):
             return f"stamp is {shown(self.stamp)}: it must be a position among the {stamps} stamps"
-        if not _is_read(_time_decoder, self.detected_at_us):
+        if not is_readable(_time_decoder, self.detected_at_us):
             return f"detected_at_us is {shown(self.detected_at_us)}: it must be {A_TIME}"
-        if not _is_read(_name_decoder, self.id):
+        if not is_readable(_name_decoder, self.id):
             return f"id is {shown(self.id)}: it must be {A_NAME}"
-        if len(bytes(self.attributes)) > limits.max_attributes_bytes:
-            return f"attributes have {len(bytes(self.attributes))} bytes: at most {limits.max_attributes_bytes}"
-        if not _is_read(_object_decoder, self.attributes):
-            return f"attributes are {shown(self.attributes)}: they must be {AN_OBJECT}"
-        return ""
+        return self.payload.fault(limits.max_attributes_bytes)
 
     def has_stamp(self, stamps: int) -> bool:
         """Whether the row names one of so many stamps."""
-        return _is_read(_position_decoder, self.stamp) and json.decode(self.stamp) < stamps
+        return is_readable(_position_decoder, self.stamp) and json.decode(self.stamp) < stamps
 
     @property
-    def shown(self) -> tuple[Raw, Raw, Raw]:
-        """The row's id, time and attributes as a letter shows them: null, or {}, for what is long or cannot be read."""
+    def shown(self) -> ShownRow:
+        """The row as a letter shows it: null, or as if there were none, for what is long or cannot be read."""
         id_, detected_at_us = (value if _is_shown(value) else NULL for value in (self.id, self.detected_at_us))
-        return id_, detected_at_us, self.attributes if _is_shown(self.attributes) else Raw(NO_ATTRIBUTES)
+        none = payload_json(NO_PAYLOAD)
+        payload = {name: of if _is_shown(of) else none[name] for name, of in self.payload._asdict().items()}
+        return id_, detected_at_us, payload
 
 
 def refused_row(
@@ -59,14 +60,14 @@ def refused_row(
     area: str,
     received_at_us: int,
     stamp: Stamp,
-    shown_row: tuple[Raw, Raw, Raw],
+    shown_row: ShownRow,
     late_by_us: int | None = None,
 ) -> DeadLetter:
-    """Return the letter for one row of an area's frame: its stamp, and its id, time and attributes as JSON."""
-    id_, detected_at_us, attributes = shown_row
+    """Return the letter for one row of an area's frame: its stamp, and its id, time and payload as JSON."""
+    id_, detected_at_us, payload = shown_row
     sensor, stream, template = stamp.sensor or None, stamp.stream or None, stamp.template or None
     row = {"id": id_, "sensor": sensor, "stream": stream, "template": template}
-    row |= {"detected_at_us": detected_at_us, "attributes": attributes}
+    row |= {"detected_at_us": detected_at_us, **payload}
     return DeadLetter(
         reason=reason,
         detail=detail,
@@ -74,7 +75,7 @@ def refused_row(
         area=area,
         stream=stream,
         sensor=sensor,
-        id=json.decode(id_) if _is_read(_name_decoder, id_) else None,
+        id=json.decode(id_) if is_readable(_name_decoder, id_) else None,
         late_by_us=late_by_us,
         record=Raw(json.encode(row)),
     )
@@ -83,17 +84,8 @@ def refused_row(
 _position_decoder = json.Decoder(Annotated[int, Meta(ge=0)])
 _time_decoder = json.Decoder(Microseconds)
 _name_decoder = json.Decoder(Name)
-_object_decoder = json.Decoder(dict[str, object])
 _any_decoder = json.Decoder(object)
 
 
-def _is_read(decoder: json.Decoder[Any], value: Raw) -> bool:
-    try:
-        decoder.decode(value)
-    except UNREADABLE:
-        return False
-    return True
-
-
 def _is_shown(value: Raw) -> bool:
-    return len(bytes(value)) <= LONGEST_RECORD_TEXT and _is_read(_any_decoder, value)
+    return len(bytes(value)) <= LONGEST_RECORD_TEXT and is_readable(_any_decoder, value)

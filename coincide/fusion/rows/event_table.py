@@ -26,7 +26,7 @@ class EventColumns:
     """Rows as columns, all of length n."""
 
     ids: list[str]
-    attributes: list[bytes]  # JSON objects
+    payload: list[bytes]
     seq: Int64Array  # rising
     detected_at_us: Int64Array
     latest_us: Int64Array
@@ -57,9 +57,9 @@ class EventColumns:
             np.concatenate(columns)[order] for columns in zip(*(part.arrays() for part in parts), strict=True)
         )
         ids = [value for part in parts for value in part.ids]
-        attributes = [value for part in parts for value in part.attributes]
+        payload = [value for part in parts for value in part.payload]
         rows = order.tolist()
-        return cls([ids[row] for row in rows], [attributes[row] for row in rows], *arrays)
+        return cls([ids[row] for row in rows], [payload[row] for row in rows], *arrays)
 
     def arrays(self) -> list[npt.NDArray[Any]]:
         """Return the array columns, in the order of the fields."""
@@ -69,7 +69,7 @@ class EventColumns:
         """Return the rows for which `keep` is true."""
         arrays: Iterable[Any] = (array[keep] for array in self.arrays())
         chosen = keep.tolist()
-        return EventColumns(list(compress(self.ids, chosen)), list(compress(self.attributes, chosen)), *arrays)
+        return EventColumns(list(compress(self.ids, chosen)), list(compress(self.payload, chosen)), *arrays)
 
 
 _ARRAYS = [column.name for column in fields(EventColumns)[2:]]
@@ -90,7 +90,7 @@ class EventTable:
     def columns(self) -> EventColumns:
         """The rows; their arrays may be written to, and are valid until the table changes."""
         arrays: Iterable[Any] = (array[: self._size] for array in self._rows.arrays())
-        return EventColumns(self._rows.ids, self._rows.attributes, *arrays)
+        return EventColumns(self._rows.ids, self._rows.payload, *arrays)
 
     def append(self, rows: EventColumns) -> None:
         """Add rows whose sequence numbers come after those that are there."""
@@ -99,7 +99,7 @@ class EventTable:
         for mine, new in zip(self._rows.arrays(), rows.arrays(), strict=True):
             mine[self._size : end] = new
         self._rows.ids.extend(rows.ids)
-        self._rows.attributes.extend(rows.attributes)
+        self._rows.payload.extend(rows.payload)
         self._size = end
 
     def keep(self, rows: BoolArray) -> None:
@@ -122,7 +122,7 @@ class EventTable:
         arrays: Iterable[Any] = (
             np.concatenate([array, np.empty(capacity - len(array), array.dtype)]) for array in self._rows.arrays()
         )
-        self._rows = EventColumns(self._rows.ids, self._rows.attributes, *arrays)
+        self._rows = EventColumns(self._rows.ids, self._rows.payload, *arrays)
 
 
 class TemplateFault(IntEnum):

@@ -26,7 +26,7 @@ class NamedRows:
     sensor: Sequence[str]
     stream: Sequence[str]
     ids: list[str]
-    attributes: list[bytes]
+    payload: list[bytes]
     template: Int64Array
     templates: Sequence[Histogram]
     detected_at_us: Int64Array
@@ -44,7 +44,7 @@ class NamedRows:
         return BatchRows(
             stamps=stamps,
             ids=self.ids,
-            attributes=self.attributes,
+            payload=self.payload,
             frame=np.arange(count),
             received_at_us=self.received_at_us,
             detected_at_us=self.detected_at_us,

@@ -35,7 +35,7 @@ class Slot(Struct, array_like=True, frozen=True):
     template: bytes
     stream: bytes
     ids: list[str]
-    attributes: list[bytes]
+    payload: list[bytes]
 
     @classmethod
     def decode(cls, slot: bytes) -> Slot:
@@ -58,7 +58,7 @@ class SlotWriter:
 
     def split(self, rows: EventColumns) -> Iterator[slice]:
         """Cut the rows into stretches that fit into a slot each, at least one row each."""
-        row_bytes = ROW_BYTES + lengths(rows.ids) + lengths(rows.attributes)
+        row_bytes = ROW_BYTES + lengths(rows.ids) + lengths(rows.payload)
         before = np.concatenate(([0], np.cumsum(row_bytes)))
         start = 0
         while start < len(rows):
@@ -94,7 +94,7 @@ class SlotWriter:
             template=template.tobytes(),
             stream=stream.tobytes(),
             ids=rows.ids[part],
-            attributes=rows.attributes[part],
+            payload=rows.payload[part],
         )
         return msgpack.encode(slot)
 

@@ -84,7 +84,7 @@ class HeldReadings:
                 detected_at_us=rows.detected_at_us[at],
                 template=self._own_templates(rows.template[at]),
                 value=np.where(is_known, readings.value, 0.0),
-                reading=_objects(list(map(SpellReading, sensors, ids, (rows.attributes[row] for row in at.tolist())))),
+                reading=_objects(list(map(SpellReading, sensors, ids, (rows.payload[row] for row in at.tolist())))),
                 revision=rows.offset[at],
                 received_at_us=rows.received_at_us[at],
             )

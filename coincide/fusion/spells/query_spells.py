@@ -154,7 +154,7 @@ class QuerySpells:
 
 
 def _member(reading: SpellReading, detected_at_us: int, stream: str) -> EpisodeRecordMember:
-    return EpisodeRecordMember(detected_at_us, reading.sensor, reading.id, stream, reading.attributes)
+    return EpisodeRecordMember(detected_at_us, reading.sensor, reading.id, stream, reading.payload)
 
 
 def _by_first(spells: Iterable[LiveSpell]) -> _OfGroup:

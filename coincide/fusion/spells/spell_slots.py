@@ -30,7 +30,7 @@ class SpellReading(NamedTuple):
 
     sensor: str
     id: str
-    attributes: bytes
+    payload: bytes
 
 
 class SettledStretch(Struct, array_like=True, frozen=True):

@@ -17,8 +17,8 @@ from coincide.wire.fields import (
     Version,
 )
 from coincide.wire.output_record import OutputRecord, keyed
+from coincide.wire.payload import ShownPayload
 from coincide.wire.results.result_fields import (
-    Attributes,
     DetectedAt,
     DetectionId,
     DetectionStream,
@@ -35,14 +35,13 @@ STATES: tuple[State, ...] = ("open", "closed", "final", "retracted")
 RETRACTED = STATES.index("retracted")
 
 
-class EpisodeMember(Struct, frozen=True, gc=False):
+class EpisodeMember(ShownPayload, frozen=True, gc=False):
     """One detection of an episode."""
 
     detected_at_us: DetectedAt
     sensor: SensorId
     id: DetectionId
     stream: DetectionStream
-    attributes: Attributes
 
 
 class QueriedWindow(Struct, frozen=True, gc=False):

@@ -10,8 +10,8 @@ from coincide.queries.joins.join_checks import MOST_ROLES
 from coincide.wire.content_ids import content_id
 from coincide.wire.fields import FormatVersion, Int64, Name, NotNegative, Probability, Version
 from coincide.wire.output_record import OutputRecord, keyed
+from coincide.wire.payload import ShownPayload
 from coincide.wire.results.result_fields import (
-    Attributes,
     DetectedAt,
     DetectionId,
     DetectionStream,
@@ -26,7 +26,7 @@ TemplateId = Annotated[Name, Meta(extra_json_schema={"pattern": "^t-[0-9a-f]{16}
 Possible = Annotated[float, Meta(ge=0, le=1, extra_json_schema={"exclusiveMinimum": 0})]
 
 
-class MatchMember(Struct, frozen=True, gc=False):
+class MatchMember(ShownPayload, frozen=True, gc=False):
     """One detection of a match, in its role."""
 
     role: Annotated[Name, Meta(description="Role in the query.")]
@@ -37,7 +37,6 @@ class MatchMember(Struct, frozen=True, gc=False):
     earliest_us: Annotated[Int64, Meta(description="Earliest possible occurrence, microseconds since the epoch, UTC.")]
     latest_us: Annotated[Int64, Meta(description="Latest possible occurrence, microseconds since the epoch, UTC.")]
     template: Annotated[TemplateId, Meta(description="Hash of the histogram's content.")]
-    attributes: Attributes
 
 
 class OccurrenceRecord(Struct, frozen=True, gc=False):

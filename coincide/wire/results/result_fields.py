@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from coincide.wire.fields import Int64, JsonObject, Name
+from coincide.wire.fields import Int64, Name
 
 QueryId = Annotated[Name, Meta(description="Id of the query.")]
 MembersArea = Annotated[Name, Meta(description="The area of all members.")]
@@ -13,4 +13,3 @@ SensorId = Annotated[Name, Meta(description="Id of the sensor.")]
 DetectionId = Annotated[Name, Meta(description="Id of the detection.")]
 DetectionStream = Annotated[Name, Meta(description="Its stream.")]
 DetectedAt = Annotated[Int64, Meta(description="When the sensor says it happened, microseconds since the epoch, UTC.")]
-Attributes = Annotated[JsonObject, Meta(description="As they were reported with the detection.")]

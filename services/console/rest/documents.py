@@ -6,6 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, field
 
+from coincide.wire.payload import ShownPayload
+
 Item = TypeVar("Item")
 
 
@@ -29,7 +31,7 @@ class CallerAnswer(Struct, frozen=True):
         return scope in self.scopes or "admin" in self.scopes
 
 
-class MemberAnswer(Struct, frozen=True, kw_only=True):
+class MemberAnswer(ShownPayload, frozen=True, kw_only=True):
     """One detection of a match or episode."""
 
     sensor: str
@@ -40,7 +42,6 @@ class MemberAnswer(Struct, frozen=True, kw_only=True):
     earliest_us: int | None = None
     latest_us: int | None = None
     template: str | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class OccurredAnswer(Struct, frozen=True):

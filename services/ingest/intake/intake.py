@@ -29,11 +29,11 @@ class _Judgement:
         self.refusals: list[tuple[Refused, PostedDetection | Item]] = []
 
     def accept(self, index: int, stamped: Stamped) -> None:
-        stamp, at_us, identity, attributes = stamped
+        stamp, at_us, identity, payload = stamped
         draft = self.drafts.get(stamp.area)
         if draft is None:
             draft = self.drafts[stamp.area] = FrameDraft(stamp.area)
-        draft.add(index, stamp, at_us, identity, attributes)
+        draft.add(index, stamp, at_us, identity, payload)
         self.verdicts.append(Verdict(index, "accepted", identity))
 
     def refuse(self, index: int, why: Refused, item: PostedDetection | Item) -> None:

@@ -2,10 +2,11 @@
 
 from msgspec import Raw, json
 
-from coincide.wire.detection_record import FRAME_VERSION, MOST_DETECTIONS, DetectionColumns, FrameRecord, Stamp
+from coincide.wire.detection_record import FRAME_VERSION, DetectionColumns, FrameRecord, Stamp
+from coincide.wire.fields import MOST_DETECTIONS
+from coincide.wire.payload import frame_columns
 from services.ingest.kafka.frame import Frame
 from services.ingest.registry.snapshot import StreamStamp
-from services.ingest.stamping.posted import NO_ATTRIBUTES
 
 LONGEST_BYTES = 256 * 1024
 
@@ -15,7 +16,7 @@ _encode = json.Encoder().encode
 class FrameDraft:
     """The detections of one POST that share an area, in order."""
 
-    __slots__ = ("_area", "_attributes", "_ids", "_indices", "_stamps", "_times_us")
+    __slots__ = ("_area", "_ids", "_indices", "_payloads", "_stamps", "_times_us")
 
     def __init__(self, area: str) -> None:
         self._area = area
@@ -23,15 +24,15 @@ class FrameDraft:
         self._stamps: list[StreamStamp] = []
         self._times_us: list[int] = []
         self._ids: list[str] = []
-        self._attributes: list[bytes] = []
+        self._payloads: list[bytes] = []
 
-    def add(self, index: int, stamp: StreamStamp, detected_at_us: int, identity: str, attributes: bytes) -> None:
-        """Append the detection at position `index` of the POST, with attributes as they stand in the frame."""
+    def add(self, index: int, stamp: StreamStamp, detected_at_us: int, identity: str, payload: bytes) -> None:
+        """Append the detection at position `index` of the POST."""
         self._indices.append(index)
         self._stamps.append(stamp)
         self._times_us.append(detected_at_us)
         self._ids.append(identity)
-        self._attributes.append(attributes)
+        self._payloads.append(payload)
 
     def frames(self, received_at_us: int) -> list[Frame]:
         """Return the frames, sized and encoded; nothing is sent before every frame of a POST is known to fit."""
@@ -48,11 +49,10 @@ class FrameDraft:
         return self._fitting(start, middle, received_at_us) + self._fitting(middle, stop, received_at_us)
 
     def _record(self, rows: slice, received_at_us: int) -> FrameRecord:
-        stamps, attributes = self._stamps[rows], self._attributes[rows]
+        stamps, payload = self._stamps[rows], frame_columns(self._payloads[rows])
         position = {stamp: nth for nth, stamp in enumerate(dict.fromkeys(stamps))}
-        columns = DetectionColumns([*map(position.__getitem__, stamps)], self._times_us[rows], self._ids[rows])
-        if attributes.count(NO_ATTRIBUTES) < len(attributes):
-            columns.attributes = [*map(Raw, attributes)]
+        places = [*map(position.__getitem__, stamps)]
+        columns = DetectionColumns(places, self._times_us[rows], self._ids[rows], **payload)
         return FrameRecord(
             FRAME_VERSION,
             self._area,

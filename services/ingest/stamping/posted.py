@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
 from coincide.wire.fields import LONGEST_NAME, Name
+from coincide.wire.payload import NO_PAYLOAD
 from services.common.clock import LAST_US, rfc_3339_us
 from services.ingest.registry.sensors import MOST_BUCKETS
 from services.ingest.verdicts import INT64, Reason, Refused
@@ -101,8 +102,12 @@ def _rfc_3339_us(text: str, field: str) -> int:
 
 
 DEEPEST = 5
-NO_ATTRIBUTES = b"{}"
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def posted_payload(posted: PostedDetection) -> bytes:
+    """Return what the detection carries, as rows have it; raises `Refused` as `attributes_json` does."""
+    return NO_PAYLOAD if posted.attributes is UNSET else attributes_json(posted.attributes)
 
 
 def attributes_json(attributes: dict[str, Any]) -> bytes:

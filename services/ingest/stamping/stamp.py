@@ -24,15 +24,14 @@ from services.ingest.registry.sensors import (
 from services.ingest.registry.snapshot import Snapshot, StreamStamp
 from services.ingest.stamping.posted import (
     ALLOWED,
-    NO_ATTRIBUTES,
     PostedDetection,
     Uncertainty,
-    attributes_json,
     instant_us,
+    posted_payload,
 )
 from services.ingest.verdicts import Reason, Refused
 
-#: What becomes of one detection: its stamp, `detected_at_us`, id, and attributes as `attributes_json` writes them.
+#: What becomes of one detection: its stamp, `detected_at_us`, id, and payload.
 Stamped = tuple[StreamStamp, int, str, bytes]
 
 
@@ -54,15 +53,15 @@ class Stamper:
         """Return what the detection is in a frame; raises `Refused`."""
         stamp = self._stamp_of(posted)
         at_us = self._detected_at_us(posted)
-        attributes = NO_ATTRIBUTES if posted.attributes is UNSET else attributes_json(posted.attributes)
+        payload = posted_payload(posted)
         own = None
         if posted.uncertainty is not UNSET:
             stamp = self._own_stamp(stamp, posted.uncertainty, at_us)
             own = stamp.template.id
         identity = posted.id
         if identity is UNSET:
-            identity = default_id(stamp.sensor, stamp.stream, at_us, attributes, own)
-        return stamp, at_us, identity, attributes
+            identity = default_id(stamp.sensor, stamp.stream, at_us, payload, own)
+        return stamp, at_us, identity, payload
 
     def _own_stamp(self, stamp: StreamStamp, uncertainty: Uncertainty, at_us: int) -> StreamStamp:
         """Return `stamp` with the event's own template; the same one for the same template, so that rows share it."""
@@ -115,12 +114,12 @@ def _no_sensor_for(sensor: str, rights: PostingRights | None) -> Refused:
     return Refused(Reason.UNKNOWN_SENSOR, "sensor", sensor, allowed)
 
 
-def default_id(sensor: str, stream: str, detected_at_us: int, attributes: bytes, own: str | None) -> str:
+def default_id(sensor: str, stream: str, detected_at_us: int, payload: bytes, own: str | None) -> str:
     """Return "h-" and 32 hex digits that `content_id` makes from the arguments.
 
-    `attributes` are those that `attributes_json` returned; `own` is the id of the detection's own template.
+    `payload` is what `posted_payload` returned, and `own` the id of the detection's own template.
     """
-    return content_id("h", (sensor, stream, detected_at_us, Raw(attributes), own))
+    return content_id("h", (sensor, stream, detected_at_us, Raw(payload), own))
 
 
 def own_template(uncertainty: Uncertainty, detected_at_us: int, sigma_digits: int | None = None) -> Template:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import msgspec
 from nicegui import ui
 
-from services.common.fault_sentences import fault_of
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.table_columns import spread_of, template_id
 from services.console.drawing.template_words import said_of
@@ -32,7 +31,7 @@ from services.console.rest.documents import (
     PageAnswer,
     TemplateAnswer,
 )
-from services.console.rest.services import RestError, path_of
+from services.console.rest.services import RestError, path_of, read_answer
 
 COLLECTIONS = {"match": "matches", "episode": "episodes", "alert": "alerts"}
 LISTED = 20
@@ -111,11 +110,8 @@ class Evidence:
             button("✕", self.close, label="Close the evidence")
 
     async def _read(self, kind: type[T], *parts: str) -> tuple[T, Any]:
-        raw = await self._view.viewer.rest.get(dict[str, Any], "alerting", path_of("v1", *parts))
-        try:
-            return msgspec.convert(raw, kind), raw
-        except msgspec.ValidationError as error:
-            raise RestError(f"alerting answered what the console cannot read: {fault_of(error)}", 200) from None
+        raw = await self._view.viewer.rest.get(msgspec.Raw, "alerting", path_of("v1", *parts))
+        return read_answer(kind, bytes(raw), "alerting"), msgspec.json.decode(raw)
 
     async def _show_match(self, id_: str) -> None:
         match, raw = await self._read(MatchAnswer, "matches", id_)
@@ -220,8 +216,8 @@ class Evidence:
                     said = "" if template is None else f", {said_of(template)}"
                     when = Words("span", f" seen {times.clock(member.detected_at_us)}{said}")
                     when.props["title"] = times.exact(member.detected_at_us)
-                    if member.attributes:
-                        Words("code", json.dumps(member.attributes, ensure_ascii=False)).classes("block")
+                    if attributes := msgspec.json.decode(member.attributes):
+                        Words("code", json.dumps(attributes, ensure_ascii=False)).classes("block")
 
     async def _show_episode(self, id_: str) -> None:
         episode, raw = await self._read(EpisodeAnswer, "episodes", id_)

@@ -101,4 +101,4 @@ def _journalled(journal: dict[int, bytes]) -> list[tuple[str, int, bytes]]:
     slots = [Slot.decode(journal[number]) for number in sorted(row_slots(journal))]
     times = [memoryview(slot.detected_at_us).cast("q").tolist() for slot in slots]
     columns = zip(slots, times, strict=True)
-    return [row for slot, at_us in columns for row in zip(slot.ids, at_us, slot.attributes, strict=True)]
+    return [row for slot, at_us in columns for row in zip(slot.ids, at_us, slot.payload, strict=True)]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram
-from coincide.wire.detection_record import MOST_DETECTIONS
+from coincide.wire.fields import MOST_DETECTIONS
 from services.ingest.kafka.frame import Frame
 from services.ingest.registry.sensors import template_of
 from services.ingest.registry.snapshot import StreamStamp

@@ -14,10 +14,11 @@ from services.console.rest.documents import EpisodeAnswer, MatchAnswer, MemberAn
 
 AT_US = 541_064_135_000_000
 HOUR_US = 3_600_000_000
+NONE = msgspec.Raw(b"{}")
 
 
 def members(*sensors: str, at_us: int = AT_US) -> list[MemberAnswer]:
-    return [MemberAnswer(sensor=each, id=each, stream="s", detected_at_us=at_us) for each in sensors]
+    return [MemberAnswer(sensor=each, id=each, stream="s", detected_at_us=at_us, attributes=NONE) for each in sensors]
 
 
 def episode(id_: str = "e", area: str = "bay", start_us: int = AT_US, **others: Any) -> EpisodeAnswer:

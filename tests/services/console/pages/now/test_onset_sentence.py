@@ -24,7 +24,15 @@ QUERY: dict[str, Any] = {
 def found() -> MatchAnswer:
     of = occurred([Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)], list(SEEN_US.values()), Window(10))
     members = [
-        MemberAnswer(sensor=name, id=name, stream="neutrino", detected_at_us=at, role=role, template=f"t-{name}")
+        MemberAnswer(
+            sensor=name,
+            id=name,
+            stream="neutrino",
+            detected_at_us=at,
+            role=role,
+            template=f"t-{name}",
+            attributes=msgspec.Raw(b"{}"),
+        )
         for role, (name, at) in zip("xy", SEEN_US.items(), strict=True)
     ]
     said: dict[str, Any] = {"id": "m", "query": "q", "query_version": 1, "area": "sn1987a"}
