@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
 
-from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.fields.checks import attribute_name
 from coincide.wire.fields import UNREADABLE, JsonObject, Scalar, frame_column, is_readable, shown
 
 NO_PAYLOAD = b"{}"
@@ -98,7 +98,7 @@ def attributes_of(payload: bytes) -> Mapping[str, Raw]:
 
 def attribute(attributes: Mapping[str, Raw], name: str) -> Any:
     """Return an attribute, named with or without "attributes."; None where there is none, or a number that is none."""
-    value = attributes.get(name.removeprefix(ATTRIBUTES))
+    value = attributes.get(attribute_name(name))
     try:
         return None if value is None else json.decode(value)
     except UNREADABLE:

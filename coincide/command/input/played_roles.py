@@ -18,7 +18,7 @@ from coincide.arrays.kinds import BoolArray
 from coincide.command.arguments.options import STDIN
 from coincide.command.input.file_events import FileEvents
 from coincide.queries import Query
-from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.fields.checks import attribute_name
 from coincide.queries.joins.role_filter import Source
 
 TextArray = npt.NDArray[np.object_]
@@ -52,7 +52,7 @@ def attributes_of(queries: Iterable[Query]) -> list[str]:
 
 def attributes_json(events: FileEvents) -> npt.NDArray[np.object_]:
     """Return the attributes of each event as a JSON object, without those that it does not have."""
-    names = [name.removeprefix(ATTRIBUTES) for name in events.attributes]
+    names = [attribute_name(name) for name in events.attributes]
     if not names:
         return np.full(len(events), b"{}", dtype=object)
     every = zip(*events.attributes.values(), strict=True)

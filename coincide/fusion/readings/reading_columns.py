@@ -13,7 +13,7 @@ from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.elements import refused_row
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.row_codes import RowCodes
-from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.fields.checks import attribute_name
 from coincide.queries.readings.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
 from coincide.wire.detection_record import Stamp
@@ -60,7 +60,7 @@ class ReadingColumns:
             content = attributes_of(rows.payload[row])
             value = attribute(content, self._value)
             if self._is_number:
-                is_given, value = self._value.removeprefix(ATTRIBUTES) in content, as_number(value)
+                is_given, value = attribute_name(self._value) in content, as_number(value)
                 if value is None:
                     no_number.append(row)
                     value = math.nan if is_given else None
@@ -120,7 +120,7 @@ def no_number_letters(no_numbers: NoNumbers, new: EventColumns, codes: RowCodes)
     begin = int(new.seq[0])
     for seq, name in sorted(each for each in no_numbers if each[0] >= begin):
         row = seq - begin
-        written = attributes_of(new.payload[row]).get(name.removeprefix("attributes."), NULL)
+        written = attributes_of(new.payload[row]).get(attribute_name(name), NULL)
         detail = f"{name} is {shown(written)}: a query needs a number"
         sensor, stream = codes.areas.sensor_of(new.sensor[row]).name, codes.streams.names[new.stream[row]]
         stamp = Stamp(sensor=sensor, stream=stream, template=codes.templates.histogram(new.template[row]).id)

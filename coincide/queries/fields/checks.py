@@ -8,6 +8,16 @@ from coincide.stream import LONGEST_NAME, NAME, NAME_IN_WORDS
 ATTRIBUTES = "attributes."
 
 
+def attribute_path(name: str) -> str:
+    """Return what a query writes for an attribute of this name."""
+    return ATTRIBUTES + name
+
+
+def attribute_name(path: str) -> str:
+    """Return the name of an attribute that a query writes so."""
+    return path.removeprefix(ATTRIBUTES)
+
+
 def refuse_unless_name(field: str, name: object) -> None:
     """Refuse what is no name of a query or stream."""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not NAME.fullmatch(name):

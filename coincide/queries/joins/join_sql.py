@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 from coincide.errors import QueryError
-from coincide.queries.fields.checks import ATTRIBUTES
 from coincide.queries.joins.edges import edges_of
 from coincide.queries.joins.episode_rule import LABEL
 from coincide.queries.joins.join_query import Query
@@ -111,7 +110,7 @@ def _source_of(roles: dict[str, Any], column: SqlColumn) -> dict[str, Any]:
 
 def _add_test(roles: dict[str, Any], condition: SqlCondition, places: dict[str, At]) -> None:
     [column] = condition.columns
-    if not column.name.startswith(ATTRIBUTES):
+    if column.goes_by_names:
         raise refusal(
             condition.at, f"compares {column.role}.{column.name.upper()}: write GLOB and names, which may have *"
         )
@@ -124,7 +123,7 @@ def _add_test(roles: dict[str, Any], condition: SqlCondition, places: dict[str, 
 
 def _add_names(roles: dict[str, Any], condition: SqlCondition, places: dict[str, At]) -> None:
     [column] = condition.columns
-    if column.name.startswith(ATTRIBUTES):
+    if not column.goes_by_names:
         raise refusal(condition.at, "has GLOB after an attribute: only SENSOR and AREA go by names with *")
     field = f"{column.name}s"
     source = _source_of(roles, column)
@@ -139,7 +138,7 @@ def _equal(conditions: Sequence[SqlCondition], roles: Sequence[str]) -> str:
         for column in (*condition.columns, *condition.others):
             if column.role not in groups:
                 raise refusal(column.at, f"names {column.role}, which is no role of FROM: {', '.join(roles)}")
-            if not column.name.startswith(ATTRIBUTES):
+            if column.goes_by_names:
                 raise refusal(
                     condition.at, "compares SENSOR or AREA: areas are always equal; for sensors, write SENSORS SAME"
                 )

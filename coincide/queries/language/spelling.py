@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from coincide.errors import QueryTextError
-from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.fields.checks import attribute_name
 from coincide.queries.language.grammar import KEYWORDS
 
 At = tuple[int, int]
@@ -75,7 +75,7 @@ def name(named: str) -> str:
 
 def attribute(path: str) -> str:
     """Write the name of an attribute without its "attributes."."""
-    return name(path.removeprefix(ATTRIBUTES))
+    return name(attribute_name(path))
 
 
 def text(said: str) -> str:

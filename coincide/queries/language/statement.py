@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coincide.errors import QueryTextError
-from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.fields.checks import attribute_path
 from coincide.queries.language.grammar import tree_of
 from coincide.queries.language.spelling import COMPARISONS, At, name_in, number_in, seconds_in, text_in
 
@@ -24,6 +24,11 @@ class SqlColumn:
     role: str
     name: str
     at: At
+
+    @property
+    def goes_by_names(self) -> bool:
+        """Whether names with * are asked for, and no values."""
+        return self.name in ("sensor", "area")
 
 
 @dataclass(frozen=True)
@@ -126,12 +131,12 @@ def _name(tree: Any) -> str:
 def _column(tree: Any) -> SqlColumn:
     role, column = tree.children
     is_keyword = not hasattr(column, "children")
-    return SqlColumn(_name(role), str(column).lower() if is_keyword else ATTRIBUTES + _name(column), _at(tree))
+    return SqlColumn(_name(role), str(column).lower() if is_keyword else attribute_path(_name(column)), _at(tree))
 
 
 def _valid(tree: Any) -> Valid:
     role, named = tree.children
-    return Valid(_name(role), None if named is None else ATTRIBUTES + _name(named), _at(tree))
+    return Valid(_name(role), None if named is None else attribute_path(_name(named)), _at(tree))
 
 
 def _periods(tree: Any) -> tuple[Valid, ...]:
@@ -173,7 +178,7 @@ def _source(tree: Any) -> FromItem:
 
 def _schema_names(tree: Any) -> Iterable[str]:
     for each in tree.children:
-        yield ATTRIBUTES + _name(each) if hasattr(each, "children") else str(each).lower()
+        yield attribute_path(_name(each)) if hasattr(each, "children") else str(each).lower()
 
 
 def _duration(tree: Any) -> float:
@@ -293,7 +298,7 @@ def _option(tree: Any) -> tuple[str, Any]:
 
 def _label(tree: Any) -> str:
     if tree.data == "name":
-        return ATTRIBUTES + _name(tree)
+        return attribute_path(_name(tree))
     column = _column(tree)
     return f"{column.role}.{column.name}"
 

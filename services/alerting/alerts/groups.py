@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from coincide.queries.fields.checks import ATTRIBUTES
 from services.alerting.store.alert_rows import read_active
 from services.alerting.store.query_rows import read_queries
 
-ATTRIBUTES = "attributes."
 #: Of a value in titles and labels; an attribute may have a thousand characters.
 LONGEST_VALUE = 100
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_]")

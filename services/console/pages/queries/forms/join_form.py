@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from nicegui import ui
 
+from coincide.queries.fields.checks import attribute_name, attribute_path
 from services.console.pages.queries.forms.document_fields import DocumentFields, names_in
 from services.console.pages.queries.forms.role_filter_form import RoleFilterForm
 from services.console.pages.shell import Words, button, choice, number_field, text_field
@@ -62,7 +63,7 @@ class JoinForm:
             if len(document["from"]) > 2:
                 self._enough()
         with ui.element("div").classes("row"):
-            equal = str(document.get("equal", "")).removeprefix("attributes.")
+            equal = attribute_name(str(document.get("equal", "")))
             with fields.at("Attribute that is equal in all", "equal"):
                 text_field("Attribute that is equal in all", equal, self._take_equal)
         self._episodes()
@@ -161,7 +162,7 @@ class JoinForm:
         self._fields.put("within", nth, "between", side, value=role)
 
     def _take_equal(self, name: str) -> None:
-        self._fields.put("equal", value=f"attributes.{name.strip()}" if name.strip() else None)
+        self._fields.put("equal", value=attribute_path(name.strip()) if name.strip() else None)
 
     def _take_gap(self, gap_s: float | str | None) -> None:
         had_gap = self._fields.get("coalesce", "gap_s") is not None

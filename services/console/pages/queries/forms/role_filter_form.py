@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
+from coincide.queries.fields.checks import attribute_name, attribute_path
 from services.console.pages.queries.forms.document_fields import LONGEST_LIST, names_in
 from services.console.pages.shell import Words, button, choice, text_field
 
@@ -21,7 +22,6 @@ TESTS = {
     "in": "is one of",
 }
 MOST_CONDITIONS = 16
-_ATTRIBUTES = "attributes."
 
 
 class RoleFilterForm:
@@ -94,7 +94,7 @@ def conditions_of(where: Any) -> list[tuple[str, str, Any]]:
     """Return attribute, test and value of each condition."""
     tests = where if isinstance(where, dict) else {}
     return [
-        (name.removeprefix(_ATTRIBUTES), test, value)
+        (attribute_name(name), test, value)
         for name, each in tests.items()
         if isinstance(each, dict)
         for test, value in each.items()
@@ -106,7 +106,7 @@ def where_of(conditions: list[list[Any]]) -> dict[str, dict[str, Any]]:
     where: dict[str, dict[str, Any]] = {}
     for name, test, value in conditions:
         if name.strip():
-            where.setdefault(f"{_ATTRIBUTES}{name.strip()}", {})[test] = value
+            where.setdefault(attribute_path(name.strip()), {})[test] = value
     return where
 
 
