@@ -18,7 +18,7 @@ from spark_jobs.archiving.folders import written_whole
 from spark_jobs.replaying.archive_rows import HashRows, RowChunk
 from spark_jobs.replaying.complete_answer import FoundTuples, complete_tuples, match_records, reach_us
 from spark_jobs.replaying.expected_by_chance import role_counts
-from spark_jobs.replaying.match_curves import MatchColumns, own_threshold
+from spark_jobs.replaying.match_curves import MatchColumns
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.question import Question
 from spark_jobs.replaying.request import RunError
@@ -103,7 +103,7 @@ class ChunkTask:
 
     def _write(self, played: PlayedRows, tuples: FoundTuples, out: BinaryIO | None, check: Check) -> int:
         """Write the records of what reaches the query's own threshold; return how many they are."""
-        at = np.flatnonzero(tuples.reached >= own_threshold(self.question.query))
+        at = np.flatnonzero(tuples.reached >= self.question.query.own_threshold)
         if out is not None:
             for match in match_records(played, tuples.rows[at], self.streams, check):
                 out.write(encode(match) + b"\n")

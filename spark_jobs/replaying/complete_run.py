@@ -31,7 +31,6 @@ from spark_jobs.replaying.match_curves import (
 from spark_jobs.replaying.question import GRID_POINTS, Question
 from spark_jobs.replaying.readings_answer import (
     ReadingsTask,
-    own_threshold,
     readings_figures,
     refuse_more_episodes,
 )
@@ -62,12 +61,15 @@ class CompleteRun:
         """Write the matches, or the episodes of a query over readings, and return what the summary says."""
         with self._archive() as (archive, begun), self._parts() as parts, Staff(self._others(Path(parts))) as staff:
             hashes = [HashRows(archive, each, self._wanted()) for each in range(archive.area_hashes)]
-            if isinstance(self.request.query, Query):
-                return self._of_join(hashes, staff, Path(parts), begun)
-            return self._of_readings(self.request.query, hashes, staff, Path(parts), begun)
+            query = self.request.query
+            if query.kind == "join":
+                return self._of_join(query, hashes, staff, Path(parts), begun)
+            return self._of_readings(query, hashes, staff, Path(parts), begun)
 
-    def _of_join(self, hashes: Sequence[HashRows], staff: Staff, parts: Path, begun: float) -> dict[str, Any]:
-        question = Question.of(self.request)
+    def _of_join(
+        self, query: Query, hashes: Sequence[HashRows], staff: Staff, parts: Path, begun: float
+    ) -> dict[str, Any]:
+        question = Question.of(query, self.request.min_threshold)
         cut_until = begun + (1 - begun) * CUTTING
         cuts = [CutTask(rows, question, CHUNK_ROWS) for rows in hashes]
         ranges = _in_order(staff.answers(cuts, partial(self._told, begun, cut_until)))
@@ -85,7 +87,7 @@ class CompleteRun:
         self, query: ReadingsQuery | SpellQuery, hashes: Sequence[HashRows], staff: Staff, parts: Path, begun: float
     ) -> dict[str, Any]:
         """Answer hash by hash: what a group's readings mean depends on those before them."""
-        least = min(own_threshold(query), self.request.min_threshold or 1.0)
+        least = min(query.own_threshold or 0.0, self.request.min_threshold or 1.0)
         tasks = [
             ReadingsTask(rows, query, least, self.streams, CHUNK_ROWS, parts / f"{nth:04d}", self.settings.max_matches)
             for nth, rows in enumerate(hashes)

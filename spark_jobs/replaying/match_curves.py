@@ -19,11 +19,6 @@ BINS = 20
 STEP = 0.01  # between the thresholds of a curve
 
 
-def own_threshold(query: Query) -> float:
-    """Return the threshold that a curve varies: the joint one, else the least of the edges."""
-    return query.joint_threshold or min(edge.threshold or 0.0 for edge in query.graph.edges)
-
-
 def has_one_threshold(query: Query) -> bool:
     """Whether one number says how sure the query is: there is a joint threshold, or the edges' are equal."""
     return query.joint_threshold is not None or len({edge.threshold for edge in query.graph.edges}) == 1

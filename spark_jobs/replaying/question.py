@@ -11,12 +11,11 @@ from coincide.queries import Query
 from spark_jobs.replaying.match_curves import (
     MatchFigures,
     has_one_threshold,
-    own_threshold,
     some_of,
     thresholds_from,
 )
 from spark_jobs.replaying.pair_levels import PairLevels
-from spark_jobs.replaying.request import RunError, RunRequest
+from spark_jobs.replaying.request import RunError
 
 GRID_POINTS = 8  # thresholds of the curve of a query with `at_least`: each is a join of its own
 GRID = f"at most {GRID_POINTS} thresholds, each a join of its own: with another threshold other sets are the largest"
@@ -35,24 +34,22 @@ class Question:
     thresholds: tuple[float, ...]
 
     @classmethod
-    def of(cls, request: RunRequest) -> Question:
+    def of(cls, query: Query, min_threshold: float | None) -> Question:
         """Return what a request asks; RunError where its curve cannot begin where it should."""
-        query = request.query
-        assert isinstance(query, Query)  # noqa: S101 - the request has checked it
-        own = own_threshold(query)
-        least = min(own, request.min_threshold or own)
+        own = query.own_threshold
+        least = min(own, min_threshold or own)
         if not has_one_threshold(query):
             if least < own:
                 raise RunError(f"query {query.id} has no single threshold that a curve could vary: leave it out")
             return cls(query, (own,))
-        if query.at_least is None or request.min_threshold is None:
+        if query.at_least is None or min_threshold is None:
             return cls(query, (least,))
         return cls(query, tuple(some_of(thresholds_from(least, own).tolist(), GRID_POINTS, own)))
 
     @property
     def asked(self) -> list[Query]:
         """The query with each threshold."""
-        own = own_threshold(self.query)
+        own = self.query.own_threshold
         return [self.query if each == own else self.query.with_threshold(each) for each in self.thresholds]
 
     @cached_property
@@ -60,17 +57,17 @@ class Question:
         """What pairs reach, for the points of the curve; None for more than two roles."""
         if len(self.query.roles) > 2:
             return None
-        thresholds = thresholds_from(self.thresholds[0], own_threshold(self.query))
+        thresholds = thresholds_from(self.thresholds[0], self.query.own_threshold)
         return PairLevels(self.query.window, thresholds.tolist())
 
     @property
     def telling(self) -> int:
         """Which of the thresholds gives the query's own matches."""
-        return 0 if self.query.at_least is None else self.thresholds.index(own_threshold(self.query))
+        return 0 if self.query.at_least is None else self.thresholds.index(self.query.own_threshold)
 
     def curve(self, figures: Sequence[MatchFigures]) -> dict[str, Any]:
         """Return the histogram of P and the curve, given the figures of each threshold."""
-        own = own_threshold(self.query)
+        own = self.query.own_threshold
         told = {"own_threshold": own, "histogram": figures[self.telling].histogram()}
         if self.query.at_least is None:
             return {**told, "curve": figures[0].curve(thresholds_from(self.thresholds[0], own).tolist())}

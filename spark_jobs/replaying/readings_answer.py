@@ -65,15 +65,15 @@ class ReadingsTask:
         """Answer chunk by chunk; whoever does it again writes the same file."""
         ranges = self.rows.cut(lambda _: 0, self.chunk_rows, looks_back=False)
         shard = _ReadingsShard.of(self._asked, self.streams, self._least_latest_us(), self.most_written, check)
-        episodes, probabilities = 0, list[float]()
+        episodes, probabilities, own = 0, list[float](), self.query.own_threshold or 0.0
         with written_whole(self.lines) as out:
             for record in self._told(ranges, shard):
                 told = _decoder.decode(record.value)
                 if not told.final:
                     continue
-                probability = told.best_probability if self.query.kind == "spells" else None
+                probability = told.best_probability
                 probabilities += [] if probability is None else [probability]
-                if probability is None or probability >= own_threshold(self.query) - ACCURACY:
+                if probability is None or probability >= own - ACCURACY:
                     episodes += 1
                     refuse_more_episodes(episodes, self.most_written)
                     out.write(record.value + b"\n")
@@ -81,9 +81,7 @@ class ReadingsTask:
 
     @property
     def _asked(self) -> ReadingsQuery | SpellQuery:
-        if self.query.kind == "windows":
-            return self.query
-        return replace(self.query, rule=replace(self.query.rule, threshold=self.threshold))
+        return self.query if self.query.own_threshold is None else self.query.with_threshold(self.threshold)
 
     def _least_latest_us(self) -> int:
         """Return how far after its report, or before, each detection happened at the latest, whatever its template."""
@@ -132,8 +130,7 @@ class _ReadingsShard:
         limits = replace(UNLIMITED, max_window_answers=most_written)
         state, active = ShardState.of(KnownStreams(streams), limits, 0, CHEAPEST), in_force(query, 1, False, 0)
         state.queries.control.put_in_force(active)
-        beyond_us = query.rule.run.hold_us if query.kind == "spells" else query.reach_us + query.slide_us
-        return cls(state, active, beyond_us, least_latest_us, check)
+        return cls(state, active, query.final_after_us, least_latest_us, check)
 
     def taken(self, rows: pa.Table, templates: Mapping[str, Histogram]) -> Sequence[OutputRecord]:
         """Take detections, of each area all up to some time, and return what is known of episodes now."""
@@ -176,11 +173,6 @@ class _ReadingsShard:
         return {}
 
 
-def own_threshold(query: ReadingsQuery | SpellQuery) -> float:
-    """Return the least probability of what a query tells; windows are certain."""
-    return query.rule.threshold if query.kind == "spells" else 0.0
-
-
 def refuse_more_episodes(episodes: int, most: int) -> None:
     """Raise RunError if so many are too many."""
     if episodes > most:
@@ -193,9 +185,10 @@ def readings_figures(
     """Return what a summary says; spells have a curve, since a lower threshold tells more of the same spells."""
     names = ("detections", "no_number", "episodes")
     totals = {"matches": 0, **{name: sum(getattr(each, name) for each in answers) for name in names}}
-    if query.kind == "windows":
+    own = query.own_threshold
+    if own is None:
         return totals
-    own, reached = query.rule.threshold, np.array([each for answer in answers for each in answer.probabilities])
+    reached = np.array([each for answer in answers for each in answer.probabilities])
     curve = [
         {"threshold": each, "matches": 0, "episodes": int((reached >= each - ACCURACY).sum())}
         for each in thresholds_from(least, own).tolist()

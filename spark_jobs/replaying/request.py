@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from coincide import Window
 from coincide.arrays.instants import in_utc, written_us
 from coincide.errors import QueryError, WindowError
-from coincide.queries import AnyQuery, ReadingsQuery, query_from_json
+from coincide.queries import AnyQuery, query_from_json
 from coincide.wire.content_ids import content_id
 
 RunSource = Literal["archive", "topic"]
@@ -54,7 +54,7 @@ class RunRequest:
             raise RunError("keeps_matches is for complete runs: a run as live writes its matches")
         if self.min_threshold is not None and not 0 < self.min_threshold <= 1:
             raise RunError(f"min_threshold is {self.min_threshold!r}: a probability above 0, at most 1")
-        if isinstance(self.query, ReadingsQuery) and self.min_threshold is not None:
+        if self.query.own_threshold is None and self.min_threshold is not None:
             raise RunError(f"query {self.query.id} says something of every window: it has no threshold to be lowered")
         if self.as_live and self.min_threshold is not None:
             raise RunError("min_threshold is for complete runs: the live job gave no matches below its threshold")

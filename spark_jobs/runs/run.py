@@ -23,7 +23,6 @@ from spark_jobs.replaying.complete_run import CompleteRun
 from spark_jobs.replaying.match_curves import (
     MatchColumns,
     MatchFigures,
-    own_threshold,
     thresholds_from,
 )
 from spark_jobs.replaying.request import RunError, RunRequest
@@ -76,7 +75,8 @@ class Run:
 
     def _as_live(self) -> dict[str, Any]:
         request = self.request
-        figures = MatchFigures(request.query.coalesce if isinstance(request.query, Query) else None)
+        join = request.query if request.query.kind == "join" else None  # no other kind gives matches
+        figures = MatchFigures(join and join.coalesce)
         answer = _LiveFigures()
         fusion = load_settings(FusionSettings, self.settings.fusion_config, os.environ)
         core = FusionCore(self.streams if request.follows_changes else self._present, fusion.limits, 0)
@@ -91,7 +91,7 @@ class Run:
         with self.reporter.folder.writing(EPISODES) as out:
             out.writelines(line + b"\n" for line in answer.episodes.values())
         told = {"frames": answer.records, "matches": len(figures), "episodes": len(answer.episodes)}
-        curve = self._curve(request.query, figures) if isinstance(request.query, Query) else {}
+        curve = {} if join is None else self._curve(join, figures)
         return {**told, **answer.totals(request.query.id), **curve}
 
     def _replayed(self, core: FusionCore, frames: TopicRecords) -> Iterator[tuple[Output, int]]:
@@ -126,7 +126,7 @@ class Run:
         return found
 
     def _curve(self, query: Query, figures: MatchFigures) -> dict[str, Any]:
-        own = own_threshold(query)
+        own = query.own_threshold
         told: dict[str, Any] = {"own_threshold": own, "histogram": figures.histogram()}
         if query.at_least is not None:  # with another threshold other sets are the largest
             return {**told, "curve": figures.curve([own]), "curve_of": "the query's own threshold alone"}

@@ -145,6 +145,16 @@ class Query:
         return {f"from.{role}": stream for role, stream in self.roles}
 
     @property
+    def tells(self) -> Literal["match", "episode"]:
+        """Whether its alerts are of matches, or of the episodes that these become."""
+        return "match" if self.coalesce is None else "episode"
+
+    @property
+    def own_threshold(self) -> float:
+        """The joint threshold, else the least of the edges: no match is less probable."""
+        return self.joint_threshold or min(edge.threshold or 0.0 for edge in self.graph.edges)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The roles that every match has a member of, in the order of "from"."""
         names = self.graph.roles

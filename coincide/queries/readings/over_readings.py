@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 
 @dataclass(frozen=True)
 class OverReadings:
     """Whose readings are coalesced: `by` makes the groups, `value` is what is read (see `ReadingsQuery`)."""
+
+    tells: ClassVar[Literal["episode"]] = "episode"
 
     id: str
     stream: str

@@ -63,6 +63,7 @@ class ReadingsQuery(OverReadings):
     """
 
     kind: ClassVar[Literal["windows"]] = "windows"
+    own_threshold: ClassVar[None] = None  # at the latest time of a reading it is certainly so
 
     rule: RunRule
     time_us: int
@@ -92,6 +93,11 @@ class ReadingsQuery(OverReadings):
     def reach_us(self) -> int:
         """How long after its time a reading may still count in a window that has not been answered."""
         return self.time_us + self.rule.hold_us
+
+    @property
+    def final_after_us(self) -> int:
+        """How long after a reading the last that is said of it is final."""
+        return self.reach_us + self.slide_us
 
     def keeps_activation(self, changed: object) -> bool:
         """Whether `changed` may use readings from before it: it reads alike, and none longer ago."""

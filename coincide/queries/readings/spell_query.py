@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from coincide.errors import QueryError
@@ -76,6 +76,20 @@ class SpellQuery(OverReadings):
     def reads_numbers(self) -> bool:
         """Whether only numbers count as values; else strings, true and false do as well."""
         return reading_fields.needs_numbers(self.rule.run)
+
+    @property
+    def own_threshold(self) -> float:
+        """The least probability that a spell lasts long enough."""
+        return self.rule.threshold
+
+    @property
+    def final_after_us(self) -> int:
+        """How long after a reading the last that is said of it is final."""
+        return self.rule.run.hold_us
+
+    def with_threshold(self, threshold: float) -> SpellQuery:
+        """Return the query with another threshold."""
+        return replace(self, rule=replace(self.rule, threshold=threshold))
 
     def keeps_activation(self, changed: object) -> bool:
         """Whether spells go on with `changed`: other limits only decide about readings to come."""

@@ -147,15 +147,14 @@ class Rules:
 def _of_alerts(version: QueryVersion) -> _Version:
     if version.query is None or "alert" not in version.query:
         return _Version(version.version, "match", None, None)
-    kind: Kind = "episode" if "coalesce" in version.query else "match"
-    return _Version(version.version, kind, *_parsed(json.dumps(version.query)))
+    return _Version(version.version, *_parsed(json.dumps(version.query)))
 
 
 @lru_cache(maxsize=1000)
-def _parsed(document: str) -> tuple[AlertRule | None, str | None]:
-    """Return the rule of a query, and the stream if it is one over readings."""
+def _parsed(document: str) -> tuple[Kind, AlertRule | None, str | None]:
+    """Return what alerts of a query are of, their rule, and the stream if it is one over readings."""
     try:
         query = query_from_json(json.loads(document))
     except QueryError:  # written by a newer version of alerting
-        return None, None
-    return query.alert, query.stream
+        return "match", None, None
+    return query.tells, query.alert, query.stream

@@ -17,7 +17,6 @@ from spark_jobs.replaying.match_curves import (
     MatchColumns,
     MatchFigures,
     SpanRuns,
-    own_threshold,
     thresholds_from,
 )
 from spark_jobs.replaying.pair_levels import PairLevels
@@ -67,8 +66,8 @@ def test_each_point_of_the_curve_is_a_run_with_that_threshold(document: dict[str
     """The curve of one run at the least threshold says what a run at each threshold says, episodes included."""
     frames = frames_of(some_rows(3, 300))
     query = Query.from_json(document)
-    thresholds = [0.05, 0.1, 0.33, own_threshold(query), 0.7, 0.95]
-    least = thresholds[0] if query.at_least is None else own_threshold(query)
+    thresholds = [0.05, 0.1, 0.33, query.own_threshold, 0.7, 0.95]
+    least = thresholds[0] if query.at_least is None else query.own_threshold
     told = thresholds if query.at_least is None else [least]
     tuples, records = figures_of(query.with_threshold(least), frames, thresholds)
     assert tuples.curve(told) == records.curve(told)
@@ -122,7 +121,7 @@ def test_no_threshold_of_a_curve_is_below_the_least(least: float) -> None:
 
 
 def test_a_threshold_is_set_where_the_query_has_its_one() -> None:
-    assert own_threshold(QUERY.with_threshold(0.2)) == 0.2
+    assert QUERY.with_threshold(0.2).own_threshold == 0.2
     three = Query.from_json(THREE)
     assert three.with_threshold(0.05).joint_threshold == 0.05
     assert Query.from_json(TWICE).with_threshold(0.05).within[0].threshold == 0.4
