@@ -17,8 +17,8 @@ PAST = "python -m spark_jobs.history run --query answers it over the past"
 ANSWERED_BY: Mapping[Kind, str] = {
     "join": "joins streams: coincide join --query answers it",
     "windows": "is over readings: coincide coalesce --query answers it",
-    "spells": f"tells spells: {PAST}",
 }
+"""Commands for kinds that have one of their own."""
 Asked = TypeVar("Asked", Query, ReadingsQuery)
 
 
@@ -50,7 +50,7 @@ def _read_query(path: Path) -> Query:
 def _read_as(kind: type[Asked], path: Path) -> Asked:
     query = _read_document(path)
     if not isinstance(query, kind):
-        raise CommandError(f"{path}: query {query.id} {ANSWERED_BY[query.kind]}")
+        raise CommandError(f"{path}: query {query.id} {ANSWERED_BY.get(query.kind, f'tells {query.kind}: {PAST}')}")
     return query
 
 

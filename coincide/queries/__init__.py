@@ -6,9 +6,9 @@ query has. `sql` reads and writes queries as SQL, in the `language` that they sh
 can find with the sensors there are. A new field also stands in ``query.schema.json`` beside this file.
 
 Nobody asks of which class a query is. Each says of itself which streams it names (`named_streams`), which detections
-it may still need (`needed_since_us`), and whether it goes on with a change (`keeps_activation`). Whoever does something
-else for each kind has a table by `Kind`. A new kind is a folder, a class in `KINDS`, and a row in each of these tables:
-``tests/coincide/queries/test_kinds.py`` lists them.
+it may still need (`needed_since_us`), and whether it goes on with a change (`keeps_activation`). A new kind is a
+folder, a class in `KINDS`, its SQL in `sql`, and a module in ``coincide/fusion/kinds/`` of what a shard holds for it.
+Whoever does something else for some kinds has a table by `Kind`: ``tests/coincide/queries/test_kinds.py`` lists them.
 """
 
 from __future__ import annotations

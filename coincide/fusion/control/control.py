@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -23,6 +23,8 @@ from coincide.wire.fields import UNREADABLE
 from coincide.wire.results.dead_letter import DeadLetter, as_record
 from coincide.wire.status_record import QueryWork, Suspension
 
+OfKind = TypeVar("OfKind", bound=AnyQuery)
+
 REMEMBERED_REMOVALS = 10_000
 EVERYWHERE = ""  # no area has this name
 
@@ -36,10 +38,10 @@ class SecondCount(Struct, array_like=True, frozen=True):
 
 
 @dataclass
-class QueryInForce:
+class QueryInForce(Generic[OfKind]):
     """A query in the version that is in force."""
 
-    query: AnyQuery
+    query: OfKind
     version: int
     paused: bool
     activation_seq: int  # detections count from it on; a change of thresholds or a pause keeps it, unless suspended
@@ -55,32 +57,21 @@ class QueryInForce:
         """Whether it is suspended everywhere."""
         return EVERYWHERE in self.suspensions
 
-    def follow(self, known: QueryInForce) -> None:
+    def follow(self, known: InForce) -> None:
         """Go on with what a version before it has counted and, if it may use that, processed."""
         self.matches, self.episodes, self.work = known.matches, known.episodes, known.work
         if known.query.keeps_activation(self.query) and not known.suspensions:  # else the burst would break them again
             self.activation_seq = known.activation_seq
 
 
-@dataclass
-class ActiveQuery(QueryInForce):
-    """A join in force."""
-
-    query: Query
+ActiveQuery = QueryInForce[Query]
+ActiveReadings = QueryInForce[ReadingsQuery]
+InForce = QueryInForce[Any]
 
 
 @dataclass
-class ActiveReadings(QueryInForce):
-    """A query over readings in force; it gives no matches."""
-
-    query: ReadingsQuery
-
-
-@dataclass
-class ActiveSpells(QueryInForce):
-    """A query for spells in force; it gives no matches."""
-
-    query: SpellQuery
+class ActiveSpells(QueryInForce[SpellQuery]):
+    """A query for spells in force, and by which limits it has judged which detections."""
 
     def judged(self, values: FloatArray, seqs: Int64Array) -> tuple[BoolArray, BoolArray]:
         """Whether a spell begins, and whether it lasts, with each value, shape (n,).
@@ -102,7 +93,7 @@ class ActiveSpells(QueryInForce):
         kept = {seq: limits for seq, limits in self.earlier_limits.items() if first_seq is not None and seq > first_seq}
         self.earlier_limits = kept
 
-    def follow(self, known: QueryInForce) -> None:
+    def follow(self, known: InForce) -> None:
         """Go on with the spells: each detection is judged by the limits it came under. A pause ends all of them."""
         next_seq = self.activation_seq
         super().follow(known)
@@ -115,22 +106,13 @@ class ActiveSpells(QueryInForce):
                 self.earlier_limits[next_seq] = limits_to_json(before)
 
 
-InForce = ActiveQuery | ActiveReadings | ActiveSpells
-"""A query of any kind as it is in force."""
-
-IN_FORCE: Mapping[Kind, Callable[..., InForce]] = {
-    "join": ActiveQuery,
-    "windows": ActiveReadings,
-    "spells": ActiveSpells,
-}
-
-
-Active = TypeVar("Active", bound=QueryInForce)
+IN_FORCE: Mapping[Kind, type[InForce]] = {"spells": ActiveSpells}
+"""Kinds of which more is known in force than of every other."""
 
 
 def in_force(query: AnyQuery, *fields: Any) -> InForce:
     """Return a query of any kind as it is in force, with the other fields of `QueryInForce`."""
-    return IN_FORCE[query.kind](query, *fields)
+    return IN_FORCE.get(query.kind, QueryInForce)(query, *fields)
 
 
 class ControlError(ValueError):
@@ -149,7 +131,7 @@ class Control:
     limits: Limits
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
-    _by_kind: dict[object, dict[str, Any]] = field(default_factory=lambda: {each: {} for each in IN_FORCE.values()})
+    _by_kind: dict[Kind, dict[str, InForce]] = field(default_factory=lambda: {kind: {} for kind in get_args(Kind)})
 
     def apply(self, record: InputRecord, next_seq: int) -> DeadLetter | None:
         """Apply one record unless a newer version is known; what is unusable gives a letter."""
@@ -182,13 +164,13 @@ class Control:
         """Return the queries of all kinds."""
         return [active for those in self._by_kind.values() for active in those.values()]
 
-    def of_kind(self, kind: type[Active]) -> dict[str, Active]:
+    def of_kind(self, kind: Kind) -> dict[str, Any]:
         """Return the queries of one kind by id; no id is of two kinds."""
         return self._by_kind[kind]
 
     def put_in_force(self, active: InForce) -> None:
         """Let a query be in force, whichever kind of its id was."""
-        own = self.of_kind(type(active))
+        own = self.of_kind(active.query.kind)
         self._drop(active.query.id, but=own)
         own[active.query.id] = active
 

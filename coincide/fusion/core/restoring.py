@@ -7,7 +7,7 @@ from msgspec import json
 from msgspec.structs import astuple
 
 from coincide import Stream
-from coincide.fusion.control.control import Control, QueryInForce, in_force
+from coincide.fusion.control.control import Control, InForce, in_force
 from coincide.fusion.control.known_streams import KnownStream, KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.shard import ShardState
@@ -59,7 +59,7 @@ def header_of(state: ShardState) -> Header:
     )
 
 
-def _saved_query(active: QueryInForce) -> SavedQuery:
+def _saved_query(active: InForce) -> SavedQuery:
     _, *names = SavedQuery.__struct_fields__
     return SavedQuery(json.encode(active.query.to_json()), *(getattr(active, name) for name in names))
 

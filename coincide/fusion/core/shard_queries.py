@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import UnsetType
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
-from coincide.fusion.control.control import ActiveQuery, ActiveReadings, ActiveSpells, Control, InForce
+from coincide.fusion.control.control import Control, InForce
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.health.health_table import HealthTable
 from coincide.fusion.kinds.join_kind import JoinKind
@@ -52,9 +52,9 @@ class ShardQueries:
         spells = ShardSpells(streams, areas, codes.templates, SpellSlots(limits.max_slot_bytes))
         return cls(
             control,
-            JoinKind.of(control.of_kind(ActiveQuery), codes, table, health, limits),
-            WindowKind(control.of_kind(ActiveReadings), SlidingQueries(streams, areas, choose)),
-            SpellKind(control.of_kind(ActiveSpells), spells),
+            JoinKind.of(control.of_kind("join"), codes, table, health, limits),
+            WindowKind(control.of_kind("windows"), SlidingQueries(streams, areas, choose)),
+            SpellKind(control.of_kind("spells"), spells),
         )
 
     @cached_property

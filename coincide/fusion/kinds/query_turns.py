@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from coincide.fusion.control.control import EVERYWHERE, QueryInForce
+from coincide.fusion.control.control import EVERYWHERE, InForce
 from coincide.fusion.control.host import Host
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.matching.search_work import (
@@ -40,11 +40,11 @@ class QueryTurns:
         """Return the turns of a push that begins now."""
         return cls(host, PushTime(clock_s, limits.max_push_s, limits.max_query_s), limits, areas)
 
-    def is_at_work(self, active: QueryInForce) -> bool:
+    def is_at_work(self, active: InForce) -> bool:
         """Whether a query may give answers somewhere."""
         return not (active.paused or active.is_suspended or self._is_stopped(active))
 
-    def in_time(self, active: QueryInForce, answers: Answers[Answer]) -> list[Answer]:
+    def in_time(self, active: InForce, answers: Answers[Answer]) -> list[Answer]:
         """Return all answers of one query; if they are too dear, suspend it and return none."""
         if active.query.id in self.host.fatal:
             self._suspend(active, "memory", None, None)
@@ -73,10 +73,10 @@ class QueryTurns:
             self.host.at_work("")
         return []
 
-    def _is_stopped(self, active: QueryInForce) -> bool:
+    def _is_stopped(self, active: InForce) -> bool:
         """Whether a version to come pauses a query, or removes it."""
         return self.host.stopped().get(active.query.id, 0) > active.version
 
-    def _suspend(self, active: QueryInForce, limit: str, allowed: float | None, reached: float | None) -> None:
+    def _suspend(self, active: InForce, limit: str, allowed: float | None, reached: float | None) -> None:
         newest_us = max(clock.heard_us for clock in self.areas.clocks.values())
         active.suspensions = {EVERYWHERE: Suspension(limit, allowed, reached, newest_us)}

@@ -7,7 +7,7 @@ import numpy as np
 
 from coincide import Stream
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
-from coincide.fusion.control.control import QueryInForce
+from coincide.fusion.control.control import InForce
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.joins.retention import ROUNDING_US
 from coincide.queries import AnyQuery, Query
@@ -17,7 +17,7 @@ def needed(
     rows: EventColumns,
     watermark_us: Int64Array,
     streams: Mapping[str, Stream],
-    queries: Iterable[QueryInForce],
+    queries: Iterable[InForce],
 ) -> BoolArray:
     """Whether each row may still match something on time, hold in a window to come, or be remembered by its id.
 

@@ -16,7 +16,7 @@ UNTIL_FUSION_TELLS = Limits()
 
 @dataclass(frozen=True)
 class Judge:
-    """Of a query over readings nothing is known: it looks at each reading once, and no two sensors have to agree."""
+    """Knows nothing, as of a query over readings: it looks at each once, and no two sensors have to agree."""
 
     query: Any
     explains: ClassVar[bool] = False
@@ -75,9 +75,10 @@ class JoinJudge(Judge):
         return ExplainedQuery(self.query, sensors, seen, streams)
 
 
-JUDGES: Mapping[Kind, type[Judge]] = {"join": JoinJudge, "windows": Judge, "spells": Judge}
+JUDGES: Mapping[Kind, type[Judge]] = {"join": JoinJudge}
+"""Of kinds of which something is known."""
 
 
 def judge_of(query: AnyQuery) -> Judge:
     """Return who judges the query."""
-    return JUDGES[query.kind](query)
+    return JUDGES.get(query.kind, Judge)(query)

@@ -9,23 +9,32 @@ import pytest
 
 from coincide.command.query_files import ANSWERED_BY
 from coincide.fusion.control.control import IN_FORCE
+from coincide.fusion.control.known_streams import KnownStreams
+from coincide.fusion.control.limits import Limits
+from coincide.fusion.core.shard import ShardState
+from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.queries import KINDS, Kind, query_from_json
 from coincide.queries.sql import TEXTS
 from deploy.host.machine import ROOT
 from services.alerting.queries.judges import JUDGES
 from services.console.pages.queries.query_words import WORDS
 
+KIND_NAMES = sorted(get_args(Kind))
 NAMES = {kind.__name__ for kind in KINDS} | {"ActiveQuery", "ActiveReadings", "ActiveSpells"}
 FREE = ("coincide/queries", "coincide/live")  # each class of itself; an engine of its own
 
 
 def test_every_kind_has_a_name_of_its_own() -> None:
-    assert sorted(kind.kind for kind in KINDS) == sorted(get_args(Kind))
+    assert sorted(kind.kind for kind in KINDS) == KIND_NAMES
 
 
-@pytest.mark.parametrize("table", [ANSWERED_BY, IN_FORCE, TEXTS, JUDGES, WORDS])
-def test_every_table_has_a_row_for_every_kind(table: Mapping[Kind, object]) -> None:
-    assert sorted(table) == sorted(get_args(Kind))
+def test_every_kind_has_its_sql_and_its_place_in_a_shard() -> None:
+    assert sorted(TEXTS) == sorted(ShardState.of(KnownStreams({}), Limits(), 0, CHEAPEST).queries.kinds) == KIND_NAMES
+
+
+@pytest.mark.parametrize("table", [ANSWERED_BY, IN_FORCE, JUDGES, WORDS])
+def test_a_table_of_what_some_kinds_have_of_their_own_names_kinds_alone(table: Mapping[Kind, object]) -> None:
+    assert table.keys() <= set(KIND_NAMES)
 
 
 def test_nobody_asks_of_which_class_a_query_is() -> None:

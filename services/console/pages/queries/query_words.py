@@ -26,7 +26,11 @@ def read_query(id_: str, document: Document) -> AnyQuery | None:
 def asked(id_: str, document: Document) -> str:
     """Return in a line what a query asks."""
     query = read_query(id_, document)
-    return "written by a newer version" if query is None else WORDS[query.kind](query)
+    return "written by a newer version" if query is None else WORDS.get(query.kind, _plain_words)(query)
+
+
+def _plain_words(query: AnyQuery) -> str:
+    return f"{query.kind} of {' + '.join(query.streams)}"
 
 
 def _join_words(query: Query) -> str:
