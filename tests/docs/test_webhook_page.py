@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import httpx2
 import pytest
@@ -31,8 +32,8 @@ def test_it_prints_what_is_signed_once_and_refuses_what_is_not() -> None:
     url = f"http://127.0.0.1:{port}/"
     _, [step] = played(found(1))
     waiting = Waiting(step.key, 1, step.change, step.at_us, step.alert, step.at_us)
-    hook = WebhookSender(WebhookWay(url=url, secret=SECRET), Poster(5, may_be_private=True))
-    unsigned = WebhookSender(WebhookWay(url=url), Poster(5, may_be_private=True))
+    hook = WebhookSender(WebhookWay(url=url, secret=SECRET), partial(Poster, may_be_private=True))
+    unsigned = WebhookSender(WebhookWay(url=url), partial(Poster, may_be_private=True))
     command = [sys.executable, str(PROGRAM)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:

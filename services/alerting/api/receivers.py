@@ -1,7 +1,7 @@
 """/v1/receivers: who is told of alerts, whether they were, and what to do where they were not."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from msgspec.structs import asdict
@@ -21,7 +21,7 @@ from services.alerting.receivers.connections import DeliveryError
 from services.alerting.receivers.receiver_changes import receiver_resource, refuse_declared
 from services.alerting.receivers.sending import sender_of
 from services.alerting.records.alert import Alert
-from services.alerting.records.receiver import RECEIVER_SCHEMA, Receiver, Receivers
+from services.alerting.records.receiver import ONE_OF, RECEIVER_SCHEMA, Receiver, Receivers, ReceiverWays
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import delivery_rows, query_rows
 from services.alerting.store.delivery_rows import Waiting
@@ -37,15 +37,11 @@ from services.common.resources.routes import Described, add_routes
 ReceiverId = Annotated[str, Path(max_length=LONGEST_NAME, description="The receiver's id.")]
 
 
-class ReceiverBody(BaseModel):
+class ReceiverBody(ReceiverWays):
     """One receiver. What may hold a secret is hidden."""
 
     model_config = ConfigDict(extra="allow")
 
-    id: str
-    webhook: dict[str, Any] | None = Field(None, description="url, secret and timeout_s of a webhook.")
-    alertmanager: dict[str, Any] | None = Field(None, description="url, repost_s and timeout_s of an Alertmanager.")
-    people: dict[str, Any] | None = Field(None, description="urls of Apprise.")
     system: bool = Field(description="Whether it also hears what is wrong with Coincide itself.")
     declared: bool = Field(description="Whether it stands in the file, and cannot be changed over REST.")
     waiting: int = Field(description="Deliveries that wait.")
@@ -148,7 +144,7 @@ def _add_changing(
         body=ReceiverBody,
         show=lambda id_: _shown(engine, [_one(receivers, id_)])[0],
         effect="it is told from then on",
-        form="The body is one of webhook, alertmanager and people, as in config/receivers.yaml.",
+        form=f"The body is {ONE_OF}, as in config/receivers.yaml.",
         removal="Tell it nothing more. What waited for it is given up.",
         conflict="It stands in the file of receivers, there are too many, or it is to go and a query's alert names it",
         schema=RECEIVER_SCHEMA,

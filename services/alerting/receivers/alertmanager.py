@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from services.alerting.receivers.connections import Poster
+from services.alerting.receivers.connections import MakePoster
 from services.alerting.records.alert import Alert
 from services.alerting.records.receiver import AlertmanagerWay
 from services.alerting.store.delivery_rows import Waiting
@@ -42,8 +42,8 @@ class AlertmanagerSender:
     After a restart it no longer knows what that was; then it ends by itself, for it is not posted again.
     """
 
-    def __init__(self, way: AlertmanagerWay, poster: Poster) -> None:
-        self._poster, self.repost_s = poster, way.repost_s
+    def __init__(self, way: AlertmanagerWay, make_poster: MakePoster) -> None:
+        self._poster, self.repost_s = make_poster(way.timeout_s), way.repost_s
         self._severities: dict[str, str] = {}  # as posted last, by alert
         self._url = way.url.rstrip("/") + PATH
 

@@ -4,7 +4,7 @@ import contextlib
 import ipaddress
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import httpx2
 
@@ -108,6 +108,10 @@ class Poster:
     def close(self) -> None:
         """Close every connection."""
         self._client.close()
+
+
+MakePoster = Callable[[float], Poster]
+"""Returns what posts, given the longest wait for an answer in seconds."""
 
 
 def _read_out(answer: httpx2.Response, until_s: float) -> None:

@@ -3,7 +3,7 @@
 import logging
 
 from services.alerting.alerts.groups import group_words
-from services.alerting.receivers.connections import DeliveryError
+from services.alerting.receivers.connections import DeliveryError, MakePoster
 from services.alerting.records.alert import Alert
 from services.alerting.records.receiver import PeopleWay
 from services.alerting.store.delivery_rows import Waiting
@@ -15,7 +15,7 @@ logging.getLogger("apprise").setLevel(logging.CRITICAL)  # what it logs of a fai
 class PeopleSender:
     """Tells some people, each URL by itself: who was told is not told again because another could not be."""
 
-    def __init__(self, way: PeopleWay) -> None:
+    def __init__(self, way: PeopleWay, _: MakePoster) -> None:
         self._urls = way.urls
         self._told: set[tuple[str, int]] = set()
 

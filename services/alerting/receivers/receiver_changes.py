@@ -72,11 +72,11 @@ def _refuse_impossible(
 
 def _refuse_private(receiver: Receiver) -> None:
     """Raise a Problem, 422, for an address that is private now; that of each message is judged again."""
-    name, way = ("webhook", receiver.webhook) if receiver.webhook else ("alertmanager", receiver.alertmanager)
-    if way is None:
+    name, address = receiver.way_name, receiver.way.address
+    if address is None:
         allowed = "declare it in the file of receivers, or set receivers_may_be_private"
-        raise Problem(422, f"people: Apprise may reach any address: {allowed}", field="people")
-    url = urlsplit(way.url)
+        raise Problem(422, f"{name}: Apprise may reach any address: {allowed}", field=name)
+    url = urlsplit(address)
     try:
         public_address(url.hostname or "", url.port or {"https": 443}.get(url.scheme, 80))
     except PrivateAddressError as error:

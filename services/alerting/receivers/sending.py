@@ -8,19 +8,20 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.alertmanager import AlertmanagerSender
-from services.alerting.receivers.connections import DeliveryError, Poster
+from services.alerting.receivers.connections import DeliveryError, MakePoster, Poster
 from services.alerting.receivers.people import PeopleSender
 from services.alerting.receivers.webhook import WebhookSender
 from services.alerting.records.alert import Alert
-from services.alerting.records.receiver import PeopleWay, Receiver, Receivers
+from services.alerting.records.receiver import Receiver, Receivers
 from services.alerting.records.records import TOPICS
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows, delivery_rows
@@ -52,15 +53,17 @@ class Sender(Protocol):
         """Let go of what it holds."""
 
 
+SENDERS: Mapping[str, Callable[[Any, MakePoster], Sender]] = {
+    "webhook": WebhookSender,
+    "alertmanager": AlertmanagerSender,
+    "people": PeopleSender,
+}
+
+
 def sender_of(receiver: Receiver, *, may_be_private: bool) -> Sender:
     """Return what tells this receiver."""
-    if isinstance(receiver.way, PeopleWay):
-        return PeopleSender(receiver.way)
-    poster = Poster(receiver.way.timeout_s, may_be_private=may_be_private or receiver.is_declared)
-    if receiver.webhook is not None:
-        return WebhookSender(receiver.webhook, poster)
-    assert receiver.alertmanager is not None  # noqa: S101 - a receiver has one way
-    return AlertmanagerSender(receiver.alertmanager, poster)
+    make_poster = partial(Poster, may_be_private=may_be_private or receiver.is_declared)
+    return SENDERS[receiver.way_name](receiver.way, make_poster)
 
 
 class Worker(threading.Thread):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from standardwebhooks import Webhook
 
-from services.alerting.receivers.connections import Poster
+from services.alerting.receivers.connections import MakePoster
 from services.alerting.records.receiver import WebhookWay
 from services.alerting.store.delivery_rows import Waiting
 from services.common.clock import in_rfc_3339
@@ -34,8 +34,8 @@ def cloud_event(waiting: Waiting) -> dict[str, Any]:
 class WebhookSender:
     """Tells one webhook."""
 
-    def __init__(self, way: WebhookWay, poster: Poster) -> None:
-        self._way, self._poster = way, poster
+    def __init__(self, way: WebhookWay, make_poster: MakePoster) -> None:
+        self._way, self._poster = way, make_poster(way.timeout_s)
         self._signer = None if way.secret is None else Webhook(way.secret)
 
     def send(self, waiting: Waiting) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -50,19 +50,38 @@ HttpUrl = Annotated[str, Field(max_length=2000), AfterValidator(_http_url)]
 Secret = Annotated[str, Field(max_length=200), AfterValidator(_signing_secret)]
 
 
-class _Way(BaseModel):
+class Way(BaseModel):
+    """A way to reach a receiver: by one URL, unless it says otherwise."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    hears_of_acknowledged: ClassVar[bool] = False
+
+    @property
+    def address(self) -> str | None:
+        """The only URL that it reaches; None where it may reach any."""
+        return getattr(self, "url", None)
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as REST shows it: what may hold a secret is hidden."""
+        bare, mark, _ = (self.address or "").partition("?")
+        return {**self.model_dump(exclude_none=True), "url": f"{bare}?{HIDDEN}" if mark else bare}
 
 
-class WebhookWay(_Way):
+class WebhookWay(Way):
     """An HTTP endpoint of somebody's own, which gets a CloudEvent for each transition."""
+
+    hears_of_acknowledged = True  # only programs want to know who acknowledged
 
     url: HttpUrl = Field(description="Where each transition is posted.")
     secret: Secret | None = Field(None, description="Signs each body as Standard Webhooks has it: whsec_ and base64.")
     timeout_s: float = Field(10.0, gt=0, le=60, description="Longest wait for an answer.")
 
+    def shown(self) -> dict[str, Any]:
+        """Return it as REST shows it, without its secret."""
+        return super().shown() | ({} if self.secret is None else {"secret": HIDDEN})
 
-class AlertmanagerWay(_Way):
+
+class AlertmanagerWay(Way):
     """Prometheus Alertmanager, which groups, routes and repeats."""
 
     url: HttpUrl = Field(description="Its base URL; /api/v2/alerts is added.")
@@ -70,12 +89,20 @@ class AlertmanagerWay(_Way):
     timeout_s: float = Field(10.0, gt=0, le=60, description="Longest wait for an answer.")
 
 
-class PeopleWay(_Way):
+class PeopleWay(Way):
     """People, through Apprise: e-mail, chat, telephone; see its documentation for URLs."""
 
     urls: list[Annotated[str, Field(min_length=1, max_length=2000)]] = Field(
         min_length=1, max_length=20, description="Apprise URLs, such as mailto://user:password@example.org."
     )
+
+    def shown(self) -> dict[str, Any]:
+        """Return of each URL how it is told."""
+        return {"urls": [f"{url.partition('://')[0]}://{HIDDEN}" for url in self.urls]}
+
+
+WAYS: dict[str, type[Way]] = {"webhook": WebhookWay, "alertmanager": AlertmanagerWay, "people": PeopleWay}
+ONE_OF = f"one of {', '.join([*WAYS][:-1])} and {[*WAYS][-1]}"
 
 
 class Receiver(BaseModel):
@@ -97,8 +124,8 @@ class Receiver(BaseModel):
             refuse_unless_name("id", self.id)
         except QueryError as error:
             raise ValueError(f"id: {error.message}") from None
-        if sum(each is not None for each in (self.webhook, self.alertmanager, self.people)) != 1:
-            raise ValueError("one of webhook, alertmanager and people is needed, and only one")
+        if sum(getattr(self, name) is not None for name in WAYS) != 1:
+            raise ValueError(f"{ONE_OF} is needed, and only one")
         return self
 
     @property
@@ -125,32 +152,33 @@ class Receiver(BaseModel):
         return hash(self.id)
 
     @property
-    def way(self) -> WebhookWay | AlertmanagerWay | PeopleWay:
+    def way_name(self) -> str:
+        """Which way it has."""
+        return next(name for name in WAYS if getattr(self, name) is not None)
+
+    @property
+    def way(self) -> Way:
         """The one way that it has."""
-        way = self.webhook or self.alertmanager or self.people
-        assert way is not None  # noqa: S101 - the validator has seen to it
+        way: Way = getattr(self, self.way_name)
         return way
 
     def hears_of(self, change: Change) -> bool:
-        """Whether the receiver is told of such a transition: only programs want to know who acknowledged."""
-        return change != "acknowledged" or self.webhook is not None
+        """Whether the receiver is told of such a transition."""
+        return change != "acknowledged" or self.way.hears_of_acknowledged
 
     def shown(self) -> dict[str, Any]:
         """Return it as REST shows it: what may hold a secret is hidden."""
         shown = self.model_dump(exclude_none=True)
-        if self.webhook is not None and self.webhook.secret is not None:
-            shown["webhook"]["secret"] = HIDDEN
-        for way in ("webhook", "alertmanager"):
-            if way in shown:
-                shown[way]["url"] = _without_query(shown[way]["url"])
-        if self.people is not None:
-            shown["people"]["urls"] = [f"{url.partition('://')[0]}://{HIDDEN}" for url in self.people.urls]
-        return {**shown, "declared": self.is_declared}
+        return {**shown, self.way_name: self.way.shown(), "declared": self.is_declared}
 
 
-def _without_query(url: str) -> str:
-    bare, mark, _ = url.partition("?")
-    return f"{bare}?{HIDDEN}" if mark else bare
+class ReceiverWays(BaseModel):
+    """A receiver and its way, as REST shows it."""
+
+    id: str
+    webhook: dict[str, Any] | None = Field(None, description="url, secret and timeout_s of a webhook.")
+    alertmanager: dict[str, Any] | None = Field(None, description="url, repost_s and timeout_s of an Alertmanager.")
+    people: dict[str, Any] | None = Field(None, description="urls of Apprise.")
 
 
 def load_receivers(path: Path | None, environ: Mapping[str, str] = os.environ) -> list[Receiver]:
@@ -202,12 +230,11 @@ def receiver_from_json(id_: str, document: object) -> Receiver:
     return model_as(Receiver, {**document, "id": id_}, shows_values=False)
 
 
-_WAYS: dict[str, type[_Way]] = {"webhook": WebhookWay, "alertmanager": AlertmanagerWay, "people": PeopleWay}
 _SYSTEM = Receiver.model_json_schema()["properties"]["system"]
 RECEIVER_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "description": "A receiver: one of webhook, alertmanager and people.",
-    "properties": {**{name: way.model_json_schema() for name, way in _WAYS.items()}, "system": _SYSTEM},
+    "description": f"A receiver: {ONE_OF}.",
+    "properties": {**{name: way.model_json_schema() for name, way in WAYS.items()}, "system": _SYSTEM},
     "additionalProperties": False,
 }
 

@@ -3,7 +3,15 @@ from typing import Any
 
 import pytest
 
-from services.alerting.records.receiver import Receivers, load_receivers, receiver_from_json
+from services.alerting.receivers.sending import SENDERS
+from services.alerting.records.receiver import (
+    WAYS,
+    Receiver,
+    Receivers,
+    ReceiverWays,
+    load_receivers,
+    receiver_from_json,
+)
 from services.common.http.problem import Problem
 from services.common.settings import SettingsError
 from tests.integration.webhook_sink import SECRET
@@ -83,3 +91,10 @@ def test_what_was_added_never_replaces_what_is_declared(tmp_path: Path) -> None:
     receivers.replace_added({"ops": '{"v":1,"receiver":{"webhook":{"url":"https://b.example/"}}}'})
     assert receivers.get("ops") == ops
     assert receivers.addressed(["ops", "nobody"], "firing", is_system=True) == ["ops", "nobody"]
+
+
+def test_every_way_can_be_declared_shown_and_used() -> None:
+    declared = [name for name, field in Receiver.model_fields.items() if field.annotation not in (str, bool)]
+    assert [*WAYS] == declared
+    assert [*WAYS] == [name for name in ReceiverWays.model_fields if name != "id"]
+    assert [*WAYS] == [*SENDERS]
