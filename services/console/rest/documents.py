@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import UNSET, Struct, field
 
@@ -194,6 +194,21 @@ class SilenceListAnswer(Struct, frozen=True):
     items: list[SilenceAnswer]
 
 
+class ReceiverWay(NamedTuple):
+    """A way to tell a receiver, in words: to be chosen, in a list, and its URL, if it has one."""
+
+    choice: str
+    listed: str
+    url: str | None
+
+
+WAYS = {
+    "webhook": ReceiverWay("a webhook", "webhook", "URL that gets each message"),
+    "alertmanager": ReceiverWay("a Prometheus Alertmanager", "Alertmanager", "URL of the Alertmanager"),
+    "people": ReceiverWay("people, through Apprise", "people, through Apprise", None),
+}
+
+
 class ReceiverAnswer(Struct, frozen=True, kw_only=True):
     """A receiver as GET /v1/receivers has it."""
 
@@ -209,11 +224,20 @@ class ReceiverAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def way(self) -> str:
+        """Which of the `WAYS` it has; "" where alerting is newer and knows others."""
+        return next((way for way in WAYS if getattr(self, way) is not None), "")
+
+    @property
+    def way_fields(self) -> dict[str, Any]:
+        """How exactly it is told."""
+        fields: dict[str, Any] = getattr(self, self.way) if self.way else {}
+        return fields
+
+    @property
+    def told_by(self) -> str:
         """How it is told, in words."""
-        if self.people is not None:
-            return "people, through Apprise"
-        name, way = ("webhook", self.webhook) if self.webhook is not None else ("Alertmanager", self.alertmanager)
-        return f"{name} {(way or {}).get('url', '')}"
+        listed = WAYS[self.way].listed if self.way else "a way that this console does not know"
+        return f"{listed} {self.way_fields.get('url', '')}".rstrip()
 
 
 class ReceiverListAnswer(Struct, frozen=True):

@@ -13,10 +13,9 @@ from nicegui import ui
 from services.console.pages.field_faults import FieldFaults
 from services.console.pages.shell import Words, button, change_button, choice, copy_button, text_field
 from services.console.pages.viewer import Viewer
-from services.console.rest.documents import ReceiverAnswer
+from services.console.rest.documents import WAYS, ReceiverAnswer
 from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
-WAYS = {"webhook": "a webhook", "alertmanager": "a Prometheus Alertmanager", "people": "people, through Apprise"}
 HEARS = {"yes": "alerts and system faults", "no": "alerts only"}
 SECRET_BYTES = 24
 LONGEST_URL, LONGEST_SECRET = 2000, 300
@@ -40,8 +39,8 @@ class ReceiverForm:
         self._way, self._fields = "webhook", dict[str, Any]()
         self._faults = FieldFaults()
         if known is not None:
-            self._way = next(way for way in WAYS if getattr(known, way) is not None)
-            self._fields = {name: each for name, each in getattr(known, self._way).items() if _HIDDEN not in f"{each}"}
+            self._way = known.way or self._way
+            self._fields = {name: each for name, each in known.way_fields.items() if _HIDDEN not in f"{each}"}
         self._draw()
 
     def _draw(self) -> None:
@@ -50,7 +49,7 @@ class ReceiverForm:
             if self._is_new:
                 with self._faults.at("Name", "id|a name"):
                     text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
-            choice("It is", WAYS, self._way, self._take_way)
+            choice("It is", {name: way.choice for name, way in WAYS.items()}, self._way, self._take_way)
             choice("It hears of", HEARS, "yes" if self._system else "no", self._take_hearing)
         self._particulars = ui.element("div").classes("stack")
         self._draw_particulars()
@@ -67,13 +66,13 @@ class ReceiverForm:
         with self._particulars:
             if not self._is_new:
                 Words("p", "What may be secret is not shown: give it again.").classes("soft small")
-            if self._way == "people":
+            label = WAYS[self._way].url
+            if label is None:
                 shown = " ".join(self._fields.get("urls", []))
                 with self._faults.at("Apprise URLs", r"people\.urls(?:\.\d+)?"):
                     text_field("Apprise URLs, with spaces between", shown, self._take_urls, most=LONGEST_URL)
                 Words("p", "Such as mailto://user:password@example.org for e-mail.").classes("soft small")
                 return
-            label = "URL that gets each message" if self._way == "webhook" else "URL of the Alertmanager"
             with self._faults.at(label, rf"{self._way}\.url"):
                 text_field(label, self._fields.get("url", ""), partial(self._put, "url"), most=LONGEST_URL)
             if self._way == "webhook":

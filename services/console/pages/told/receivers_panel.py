@@ -13,7 +13,7 @@ from services.console.pages.shell import Words, button, change_button, text_fiel
 from services.console.pages.told.deliveries import DeliveryTable
 from services.console.pages.told.receiver_form import ReceiverForm
 from services.console.pages.viewer import Viewer
-from services.console.rest.documents import ReceiverAnswer, ReceiverListAnswer
+from services.console.rest.documents import WAYS, ReceiverAnswer, ReceiverListAnswer
 from services.console.rest.services import ChangeRequest, RestError, path_of
 
 
@@ -50,7 +50,8 @@ class ReceiverTable:
         self._section.set_visibility(True)
         with self._box:
             if not receivers:
-                Words("p", "Nobody is told of alerts yet. A receiver is a webhook, an Alertmanager, or people.")
+                ways = " or ".join(way.choice for way in WAYS.values())
+                Words("p", f"Nobody is told of alerts yet. A receiver is {ways}.")
                 if not self._viewer.may("admin"):
                     Words("p", "It takes a key with the scope admin to make one.").classes("soft")
                 return
@@ -65,7 +66,7 @@ class ReceiverTable:
                 Words("strong", receiver.id)
                 if not receiver.system:
                     Words("p", "hears of alerts only").classes("soft small")
-            Words("td", receiver.way)
+            Words("td", receiver.told_by)
             with ui.element("td"):
                 waits = Words("span", self._waits(receiver))
                 if receiver.waiting_since_us is not None:

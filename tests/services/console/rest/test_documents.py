@@ -40,3 +40,19 @@ def test_all_that_an_episode_says_is_read() -> None:
     assert names(EpisodeRecord) - names(documents.EpisodeAnswer) == bookkeeping
     assert names(EpisodeMember) <= names(documents.MemberAnswer)
     assert names(MatchRecord) - names(documents.MatchAnswer) == {"v", "supersedes"}
+
+
+@pytest.mark.parametrize(
+    ("way", "told_by"),
+    [
+        ("webhook", "webhook https://example.org/"),
+        ("alertmanager", "Alertmanager https://example.org/"),
+        ("people", "people, through Apprise"),
+        ("pigeon", "a way that this console does not know"),
+    ],
+)
+def test_a_receiver_says_how_it_is_told(way: str, told_by: str) -> None:
+    fields = {"urls": ["mailto://***"]} if way == "people" else {"url": "https://example.org/"}
+    receiver = msgspec.convert({"id": "ops", "version": 1, "waiting": 0, way: fields}, documents.ReceiverAnswer)
+    assert receiver.told_by == told_by
+    assert receiver.way == ("" if way == "pigeon" else way)
