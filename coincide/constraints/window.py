@@ -112,10 +112,13 @@ class Window:
 
 
 def _seconds(field: str, seconds: object, least: float = -LONGEST_WINDOW_S) -> float:
-    is_real = not isinstance(seconds, bool) and isinstance(seconds, Real)
-    if not is_real or not seconds <= LONGEST_WINDOW_S or seconds < least:  # "not <=" also refuses NaN
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not _is_within(seconds, least):
         raise WindowError(field, seconds, f"a number of seconds from {least:.0f} to {LONGEST_WINDOW_S:.0f}")
     return float(seconds)
+
+
+def _is_within(seconds: Real, least: float) -> bool:
+    return bool(seconds <= LONGEST_WINDOW_S and not seconds < least)  # NaN is not
 
 
 def is_threshold(value: object) -> bool:

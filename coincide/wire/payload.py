@@ -81,7 +81,7 @@ def frame_columns(payloads: Sequence[bytes]) -> dict[str, list[Raw]]:
     return {} if payloads.count(NO_PAYLOAD) == len(payloads) else {"attributes": [*map(Raw, payloads)]}
 
 
-def payload_json(payload: bytes) -> dict[str, Raw]:
+def payload_json(payload: bytes) -> dict[str, Any]:
     """Return the fields of a `ShownPayload`."""
     return {"attributes": Raw(payload)}
 

@@ -76,7 +76,7 @@ class Run:
     def _as_live(self) -> dict[str, Any]:
         request = self.request
         join = request.query if request.query.kind == "join" else None  # no other kind gives matches
-        figures = MatchFigures(join and join.coalesce)
+        figures = MatchFigures(None if join is None else join.coalesce)
         answer = _LiveFigures()
         fusion = load_settings(FusionSettings, self.settings.fusion_config, os.environ)
         core = FusionCore(self.streams if request.follows_changes else self._present, fusion.limits, 0)

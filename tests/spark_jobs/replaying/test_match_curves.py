@@ -161,13 +161,13 @@ class RecordedTopic(TopicRecords):
     """Records, and the first offset that each partition still has."""
 
     def __init__(self, records: list[TopicRecord], firsts: dict[int, int]) -> None:
-        self._records, self._firsts = records, firsts
+        self._kept, self._firsts = records, firsts
 
     def first_offsets(self) -> dict[int, int]:
         return self._firsts
 
     def all(self, _check: Callable[[], None]) -> Iterator[TopicRecord]:
-        yield from self._records
+        yield from self._kept
 
 
 @pytest.mark.parametrize(
