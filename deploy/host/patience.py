@@ -200,9 +200,12 @@ def suspend(process: psutil.Process) -> None:
     """Hang it, and return when none of its threads moves any more: the signal takes a while on a busy machine."""
     process.suspend()
     threads = Path(f"/proc/{process.pid}/task")
-
-    def stands_still() -> bool:
-        return all("\tT (stopped)" in (each / "status").read_text(encoding="utf-8") for each in threads.iterdir())
-
-    if why := Patience(lambda: [process], STOP_BUDGET_S).wait(stands_still):
+    if why := Patience(lambda: [process], STOP_BUDGET_S).wait(lambda: all(map(_stands_still, threads.iterdir()))):
         raise LocalError(f"process {process.pid} was to stand still, and {why}")
+
+
+def _stands_still(thread: Path) -> bool:
+    try:
+        return "\tT (stopped)" in (thread / "status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
+        return True
