@@ -15,8 +15,9 @@ from services.common.kafka.clients import close_producer, create_admin, create_c
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import MissingTopicError
 from services.common.kafka.topic_reader import TopicReader
+from services.common.log.declared_topic import Topic, TopicConflictError
 from services.common.topic_names import TopicNames
-from services.common.topics import Topic, TopicConflictError, create_topics
+from services.common.topics import create_topics
 
 #: Topics in the order in which their ends are noted: effects before causes, and who was told last. See decision 46.
 _CAUSES = ("detections", "deferrals")

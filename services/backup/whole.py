@@ -13,8 +13,8 @@ from services.backup.database import database_file, refuse_database, restore_dat
 from services.backup.folder import FORMAT, BackupError, Manifest, begun, complete
 from services.backup.topic_copies import restore_topics, save_topics
 from services.common.kafka.connection import KafkaConnection
+from services.common.log.declared_topic import Topic
 from services.common.topic_names import TopicNames
-from services.common.topics import Topic
 
 TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", "database/alerting.sqlite3"
 

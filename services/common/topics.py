@@ -10,26 +10,17 @@ from typing import Any
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from services.common.fault_sentences import describe_errors
 from services.common.kafka.clients import create_admin, described_topics
 from services.common.kafka_option import add_connection_option, connection_of
+from services.common.log.declared_topic import Topic, TopicConflictError, refuse_other_partition_counts
 from services.common.program.skeleton import exit_status
 from services.common.settings import SettingsError, located, read_declarations
 from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
 
 NAME_PATTERN = r"[a-z-]{1,49}"
-
-
-class Topic(BaseModel):
-    """One topic as declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    partitions: int = Field(ge=1, le=1024, description="number of partitions; fixed for the topic's life")
-    replication: int = Field(default=1, ge=1, le=10, description="copies of each partition; 3 in production")
-    configs: dict[str, str] = Field(default_factory=dict, description="Kafka topic settings, all as text")
 
 
 def load_topics(path: Path, names: TopicNames = DEFAULT_NAMES) -> dict[str, Topic]:
@@ -46,10 +37,6 @@ def load_topics(path: Path, names: TopicNames = DEFAULT_NAMES) -> dict[str, Topi
         raise SettingsError(f"{path}: {describe_errors(error.errors())}") from error
 
 
-class TopicConflictError(Exception):
-    """A topic exists with another partition count; only a person can decide what to do about that."""
-
-
 def create_topics(admin: KafkaAdminClient, declared: dict[str, Topic]) -> list[str]:
     """Make the cluster's topics equal to ``declared``; return one line for each change.
 
@@ -57,7 +44,7 @@ def create_topics(admin: KafkaAdminClient, declared: dict[str, Topic]) -> list[s
     a topic has another number of partitions, so an area's place would change, and with it its order.
     """
     existing = {topic["name"]: topic for topic in admin.describe_topics()}
-    _refuse_other_partition_counts(existing, declared)
+    refuse_other_partition_counts({name: len(each["partitions"]) for name, each in existing.items()}, declared)
     missing = {name: topic for name, topic in declared.items() if name not in existing}
     if missing:
         creations = {
@@ -67,16 +54,6 @@ def create_topics(admin: KafkaAdminClient, declared: dict[str, Topic]) -> list[s
         admin.create_topics(creations, wait_for_metadata=True)
     altered = _alter_configs(admin, {name: topic for name, topic in declared.items() if name in existing})
     return [f"created {name} ({topic.partitions} partitions)" for name, topic in missing.items()] + altered
-
-
-def _refuse_other_partition_counts(existing: dict[str, Any], declared: dict[str, Topic]) -> None:
-    for name in declared.keys() & existing.keys():
-        actual = len(existing[name]["partitions"])
-        if actual != declared[name].partitions:
-            raise TopicConflictError(
-                f"topic {name} has {actual} partitions, config/topics.yaml says {declared[name].partitions}: "
-                "a topic keeps its partition count for life"
-            )
 
 
 def _alter_configs(admin: KafkaAdminClient, topics: dict[str, Topic]) -> list[str]:

@@ -15,8 +15,9 @@ from services.backup.places import delete_before, fill
 from services.backup.topic_copies import FilledPartition, SavedRecord, restore_topics, save_topics
 from services.common.kafka.clients import create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
+from services.common.log.declared_topic import Topic
 from services.common.topic_names import TopicNames
-from services.common.topics import Topic, create_topics
+from services.common.topics import create_topics
 
 NAMES = TopicNames("reef.")
 DETECTIONS, QUERIES, MATCHES, KEYS = map(NAMES.full, ("detections", "queries", "matches", "keys"))

@@ -1,0 +1,167 @@
+"""LocalReader: reads the file by a connection of its own, which never keeps the writer waiting."""
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from typing import NamedTuple
+
+from services.common.local_log.commits import Commits, Listener
+from services.common.local_log.log_file import LogFile
+from services.common.local_log.rows import COLUMNS, headers_in, size_of_row
+from services.common.local_log.sqlite_faults import damaged
+from services.common.local_log.tables import transaction
+from services.common.log.faults import AnotherTopicError, LogError, NoSuchTopicError, OffsetGoneError
+from services.common.log.reader import POLL_S, LogReader
+from services.common.log.records import Record, TopicPartition
+
+
+class _Extent(NamedTuple):
+    """Which table has a partition's records, and from where up to where they reach."""
+
+    id: int
+    beginning: int
+    end: int
+
+
+class LocalReader(LogReader):
+    """Reads topics of the file; what a poll returns is one state of it."""
+
+    def __init__(self, file: LogFile, commits: Commits, most_records: int, most_bytes: int) -> None:
+        super().__init__()
+        self._file, self._commits, self._listener = file, commits, Listener()
+        self._most_records, self._most_bytes = most_records, most_bytes
+        self._positions: dict[TopicPartition, int | None] = {}
+        with file.telling():
+            self._connection = file.connect()
+            self._connection.execute("PRAGMA query_only = ON")
+        commits.join(self._listener)
+
+    def close(self) -> None:
+        """Read no more."""
+        self._commits.leave(self._listener)
+        self._connection.close()
+
+    def has(self, topic: str) -> bool:
+        """Return whether there is such a topic."""
+        return self._row_of(topic) is not None
+
+    def partitions_of(self, *topics: str) -> list[TopicPartition]:
+        """Return the partitions of topics; `NoSuchTopicError` where one is not there."""
+        if missing := [each for each in topics if not self.has(each)]:
+            raise NoSuchTopicError(missing)
+        return [TopicPartition(each, number) for each in topics for number in range(len(self._extents_of(each)))]
+
+    def topic_id(self, topic: str) -> uuid.UUID | None:
+        """Return what was given to the topic when it was made."""
+        try:
+            self._file.refuse_lost()
+        except LogError as error:
+            raise AnotherTopicError([topic]) from error
+        row = self._row_of(topic)
+        return None if row is None else uuid.UUID(bytes=row[1])
+
+    def beginnings(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that each may still have."""
+        return {each: extent.beginning for each, extent in self._extents(partitions).items()}
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset after the last record of each."""
+        return {each: extent.end for each, extent in self._extents(partitions).items()}
+
+    def topics_read(self) -> set[str]:
+        """Return the topics of `read_from`."""
+        return {each.topic for each in self._positions}
+
+    def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions, and no others, from these offsets on; None is the beginning."""
+        asked = {TopicPartition(*each): offset for each, offset in starts.items()}
+        self._extents(asked)  # which refuses what is not there
+        self._positions = asked
+        self._listener.topics = self.topics_read()
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset to be read next."""
+        at = self._positions[partition]
+        return self.beginnings([partition])[partition] if at is None else at
+
+    def poll(self, wait_s: float = POLL_S) -> list[Record]:
+        """Return the next records; waits up to `wait_s` when there are none, and not where it went on over a gap."""
+        until_s = time.monotonic() + wait_s
+        while True:
+            self._listener.begin()
+            records, has_moved = self._read()
+            if has_moved or not self._listener.wait(max(0.0, until_s - time.monotonic())):
+                return records
+
+    def _read(self) -> tuple[list[Record], bool]:
+        """Return what there is, as much as may be returned at once, and whether there was anything, or a gap.
+
+        Whoever was read comes last the next time.
+        """
+        records: list[Record] = []
+        room, has_moved = self._most_bytes, False
+        with self._file.telling(), transaction(self._connection, "DEFERRED"):
+            for each, extent in self._extents(self._positions).items():
+                if room <= 0 or len(records) >= self._most_records:
+                    break
+                at = self._positions[each]
+                at = extent.beginning if at is None else at
+                taken, next_offset = self._take(each, extent, at, self._most_records - len(records), room)
+                records += [record for record, _ in taken]
+                room -= sum(size for _, size in taken)
+                if next_offset != at:
+                    del self._positions[each]
+                    has_moved = True
+                self._positions[each] = next_offset
+        return records, has_moved
+
+    def _take(
+        self, partition: TopicPartition, extent: _Extent, at: int, most_records: int, most_bytes: int
+    ) -> tuple[list[tuple[Record, int]], int]:
+        """Return the next records of a partition with their sizes, and the offset to go on from."""
+        if not extent.beginning <= at <= extent.end:
+            raise OffsetGoneError(partition, at, extent.beginning, extent.end)
+        taken: list[tuple[Record, int]] = []
+        rows = self._connection.execute(
+            f"SELECT {COLUMNS} FROM records_{extent.id} WHERE record_offset >= ? ORDER BY record_offset LIMIT ?",
+            (at, most_records),
+        )
+        with closing(rows):
+            for row in rows:
+                record = self._record(partition, row)
+                if most_bytes <= 0:
+                    return taken, record.offset
+                taken.append((record, size_of_row(row)))
+                most_bytes -= taken[-1][1]
+        is_cut = len(taken) == most_records
+        return taken, taken[-1][0].offset + 1 if is_cut else extent.end
+
+    def _record(self, partition: TopicPartition, row: tuple[object, ...]) -> Record:
+        headers = headers_in(row)
+        if headers is None:
+            where = f"partition {partition.partition}, offset {row[0]}"
+            raise damaged(self._file.path, f"what stands in {partition.topic}, {where}, is not what was written")
+        offset, timestamp_ms, key, value, _, _ = row
+        return Record(*partition, offset, timestamp_ms, key, value, headers)  # type: ignore[arg-type]
+
+    def _row_of(self, topic: str) -> tuple[int, bytes] | None:
+        with self._file.telling():
+            found = self._connection.execute("SELECT id, topic_id FROM topics WHERE name = ?", (topic,)).fetchone()
+        return found and (found[0], found[1])
+
+    def _extents_of(self, topic: str) -> list[_Extent]:
+        with self._file.telling():
+            rows = self._connection.execute(
+                "SELECT partitions.id, beginning, end FROM partitions JOIN topics ON topics.id = topic "
+                "WHERE name = ? ORDER BY number",
+                (topic,),
+            ).fetchall()
+        return list(map(_Extent._make, rows))
+
+    def _extents(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, _Extent]:
+        asked = [TopicPartition(*each) for each in partitions]
+        of_topics = {topic: self._extents_of(topic) for topic in {each.topic for each in asked}}
+        if missing := [each.topic for each in asked if each.partition >= len(of_topics[each.topic])]:
+            raise NoSuchTopicError(missing)
+        return {each: of_topics[each.topic][each.partition] for each in asked}

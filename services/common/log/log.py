@@ -1,0 +1,35 @@
+"""Log: the seam between services and what keeps their records."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Protocol
+
+from services.common.log.declared_topic import Topic
+from services.common.log.reader import LogReader
+from services.common.log.records import NewRecord, RecordPosition
+
+#: What a reader returns at once, if nobody says otherwise.
+MOST_RECORDS, MOST_BYTES = 500, 16 * 2**20
+
+
+class Log(Protocol):
+    """Topics of records. Any thread may use it; each reader belongs to one thread at a time."""
+
+    def append(self, records: Sequence[NewRecord]) -> Future[list[RecordPosition]]:
+        """Append records in their order; the future is done once all are safe, or has a `LogError`. It never blocks.
+
+        A thread waits by `result`, a coroutine by `asyncio.wrap_future`. Records that are appended together stand
+        together in each partition where nobody else writes to it. Appends that wait share what makes them safe.
+        """
+
+    def reader(self, most_records: int = MOST_RECORDS, most_bytes: int = MOST_BYTES) -> LogReader:
+        """Return a new reader, whose polls return so much at most, and one record at least; it may block."""
+
+    def create_topics(self, declared: Mapping[str, Topic]) -> list[str]:
+        """Make the topics equal to those that are ``declared``; return one line for each change. Nothing is deleted.
+
+        Raises `TopicConflictError`: a topic has another number of partitions.
+        """
+
+    def close(self) -> None:
+        """Append what waits, and end; blocks for a bounded time."""
