@@ -112,13 +112,12 @@ class Window:
 
 
 def _seconds(field: str, seconds: object, least: float = -LONGEST_WINDOW_S) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not _is_within(seconds, least):
-        raise WindowError(field, seconds, f"a number of seconds from {least:.0f} to {LONGEST_WINDOW_S:.0f}")
+    allowed = f"a number of seconds from {least:.0f} to {LONGEST_WINDOW_S:.0f}"
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise WindowError(field, seconds, allowed)
+    if not seconds <= LONGEST_WINDOW_S or seconds < least:  # "not <=" also refuses NaN
+        raise WindowError(field, seconds, allowed)
     return float(seconds)
-
-
-def _is_within(seconds: Real, least: float) -> bool:
-    return bool(seconds <= LONGEST_WINDOW_S and not seconds < least)  # NaN is not
 
 
 def is_threshold(value: object) -> bool:

@@ -70,7 +70,7 @@ class TopicRecords:
         """
         chunk: list[TopicRecord] = []
         size = 0
-        for each in self._records(starts, ends, check):
+        for each in self._polled(starts, ends, check):
             chunk.append(TopicRecord(each.partition, each.offset, each.key or None, each.value))
             size += len(each.value or b"")
             if size >= BYTES_AT_ONCE:
@@ -79,7 +79,7 @@ class TopicRecords:
         if chunk:
             yield chunk
 
-    def _records(self, starts: Offsets, ends: Offsets, check: Callable[[], None]) -> Iterator[ConsumerRecord]:
+    def _polled(self, starts: Offsets, ends: Offsets, check: Callable[[], None]) -> Iterator[ConsumerRecord]:
         heard_s = time.monotonic()
         for records in self._reader.between(self._by_partition(starts), self._by_partition(ends)):
             check()
