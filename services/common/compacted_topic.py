@@ -13,7 +13,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.kafka.follower_thread import FollowerThread
-from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S, POLL_S, TopicReader
+from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S, TopicReader
+from services.common.log.reader import POLL_S
 
 PROBE_S = 2.0
 PATIENCE_S = PROBE_S + ANSWER_TIMEOUT_S + POLL_S  # of a consumer that is polled, and then asked for an offset

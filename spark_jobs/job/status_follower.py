@@ -29,13 +29,13 @@ class KafkaReader(TopicReader):
         consumer = create_consumer(settings.kafka, request_timeout_ms=round(settings.kafka_timeout_s * 1_000))
         super().__init__(consumer, settings.kafka_timeout_s, settings.topic_names)
 
-    def end_offsets(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
+    def end_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
         """Return the offset after the last record of every partition, by topic and partition."""
         return self.ends(self.partitions_of(*topics))
 
-    def first_offsets(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
+    def first_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
         """Return the offset of the first record that every partition still has, by topic and partition."""
-        return self.firsts(self.partitions_of(*topics))
+        return self.beginnings(self.partitions_of(*topics))
 
     def sizes_at(self, offsets: Mapping[tuple[str, int], int]) -> list[int]:
         """Return the bytes of some records that stand at these offsets or after them, by topic and partition.

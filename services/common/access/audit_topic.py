@@ -12,7 +12,8 @@ from kafka import TopicPartition
 
 from services.common.access.audit import AUDIT, AuditedChange
 from services.common.compacted_topic import Connect
-from services.common.kafka.topic_reader import StoppedError, TopicReader
+from services.common.kafka.topic_reader import TopicReader
+from services.common.log.reader import StoppedError
 from services.common.nesting import MOST_LEVELS, is_too_deep
 from services.common.topic_names import TopicNames
 
@@ -37,7 +38,7 @@ def read_newest(
     partition = TopicPartition(names.full(AUDIT), 0)
     with TopicReader(connect()) as reader:
         reader.read_from({partition: None})
-        begin, end = reader.firsts([partition])[partition], reader.ends([partition])[partition]
+        begin, end = reader.beginnings([partition])[partition], reader.ends([partition])[partition]
         at = end if before is None else min(before, end)
         least = max(begin, at - MOST_LOOKED_AT)
         found: list[AuditedChange] = []

@@ -31,8 +31,9 @@ class MissingTopicError(KafkaError):  # type: ignore[misc]
     """Kafka answers, and does not have a topic; the message is one sentence for the operator."""
 
     def __init__(self, topics: Iterable[str], names: TopicNames) -> None:
+        self.topics = list(topics)
         creates = f"python -m services.common.topics{names.option} creates it"
-        super().__init__(f"there is no topic {', '.join(topics)}: {creates}")
+        super().__init__(f"there is no topic {', '.join(self.topics)}: {creates}")
 
     def __str__(self) -> str:
         return str(self.args[0])

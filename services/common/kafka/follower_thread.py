@@ -11,7 +11,8 @@ from kafka.errors import KafkaError
 
 from services.common.backoff import Backoff
 from services.common.kafka.faults import in_words
-from services.common.kafka.topic_reader import POLL_S, StoppedError, TopicReader
+from services.common.kafka.topic_reader import TopicReader
+from services.common.log.reader import POLL_S, StoppedError
 
 PAUSES_S = (0.2, 2.0)
 STEADY_S = 30.0  # whoever has followed for so long begins with the first pause again

@@ -1,43 +1,37 @@
-"""TopicReader: some partitions, read by one consumer for one thread; every wait is bounded, and silence a fault."""
+"""TopicReader: some partitions of Kafka, read by one consumer for one thread."""
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError, LeaderNotAvailableError
 
 from services.common.kafka.faults import MissingTopicError
+from services.common.log.reader import POLL_S, LogReader
 from services.common.topic_names import DEFAULT_NAMES, TopicNames
 
 ANSWER_TIMEOUT_S = 3.0
-POLL_S = 0.5
-
-
-class StoppedError(Exception):
-    """Reading was stopped before its end: what was read in part must not be taken for the whole."""
 
 
 class ReplacedTopicError(KafkaError):  # type: ignore[misc]
     """A topic was deleted and made anew while it was read: offsets say nothing about it any more."""
 
 
-class TopicReader:
+class TopicReader(LogReader):
     """Reads from the offsets that its host names; every method may raise `KafkaError`."""
+
+    replaced = ReplacedTopicError
 
     def __init__(
         self, consumer: KafkaConsumer, timeout_s: float = ANSWER_TIMEOUT_S, names: TopicNames = DEFAULT_NAMES
     ) -> None:
+        super().__init__()
         self._consumer, self._timeout_ms, self._names = consumer, round(timeout_s * 1_000), names
         self._reads: tuple[TopicPartition, ...] = ()
-        self._ids: dict[str, uuid.UUID] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Disconnect."""
         self._consumer.close(autocommit=False, timeout_ms=1_000)
 
     def has(self, topic: str) -> bool:
@@ -50,7 +44,7 @@ class TopicReader:
             raise MissingTopicError(missing, self._names)
         return [TopicPartition(each, n) for each in topics for n in sorted(self._consumer.partitions_for_topic(each))]
 
-    def firsts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def beginnings(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first record that each still has."""
         return self._offsets(self._consumer.beginning_offsets, partitions)
 
@@ -66,7 +60,7 @@ class TopicReader:
     def _offsets(
         self, ask: Callable[..., dict[TopicPartition, int]], partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        asked = list(partitions)
+        asked = [TopicPartition(*each) for each in partitions]
         try:
             answer = ask(asked, timeout_ms=self._timeout_ms)
             return {each: answer[each] for each in asked}
@@ -75,9 +69,9 @@ class TopicReader:
 
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
         """Read these partitions, and no others, from these offsets on; None is the beginning."""
-        self._reads = tuple(starts)
-        self._consumer.assign(list(starts))
-        for partition, offset in starts.items():
+        self._reads = tuple(TopicPartition(*each) for each in starts)
+        self._consumer.assign(list(self._reads))
+        for partition, offset in zip(self._reads, starts.values(), strict=True):
             if offset is None:
                 self._consumer.seek_to_beginning(partition)
             else:
@@ -85,35 +79,13 @@ class TopicReader:
 
     def position(self, partition: TopicPartition) -> int:
         """Return the offset to be read next."""
-        offset: int = self._consumer.position(partition, timeout_ms=self._timeout_ms)
+        offset: int = self._consumer.position(TopicPartition(*partition), timeout_ms=self._timeout_ms)
         return offset
 
     def poll(self, wait_s: float = POLL_S) -> list[ConsumerRecord]:
         """Return the next records; waits up to `wait_s` when there are none, and no longer than for the first."""
         polled = self._consumer.poll(round(wait_s * 1_000))
         return [record for records in polled.values() for record in records]
-
-    def has_read(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Return whether all before these offsets was read."""
-        return all(self.position(each) >= end for each, end in ends.items())
-
-    def up_to(
-        self,
-        ends: Mapping[TopicPartition, int],
-        is_stopping: Callable[[], bool] = lambda: False,
-        wait_s: float = POLL_S,
-    ) -> Iterator[list[ConsumerRecord]]:
-        """Yield what each poll brings, until all before `ends` was read; some of the last may stand behind them.
-
-        Raises `StoppedError`, where `is_stopping` says so before that.
-        """
-        while not self.has_read(ends):
-            if is_stopping():
-                raise StoppedError
-            records = self.poll(wait_s)
-            if not records:  # of a Kafka that has gone, poll says nothing
-                self._refuse_shorter(ends)
-            yield records
 
     def between(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
@@ -131,25 +103,11 @@ class TopicReader:
                 self._reads = tuple(left := [each for each in left if each not in done])
                 self._consumer.assign(left)
 
-    def whole(self, topic: str, is_stopping: Callable[[], bool] = lambda: False) -> Iterator[list[ConsumerRecord]]:
-        """Yield a topic of one partition from its beginning to its present end; see `up_to`."""
-        partition = TopicPartition(topic, 0)
-        self.read_from({partition: None})
-        yield from self.up_to(self.ends([partition]), is_stopping)
+    def topics_read(self) -> set[str]:
+        """Return the topics of `read_from`."""
+        return {each.topic for each in self._reads}
 
     def topic_id(self, topic: str) -> uuid.UUID | None:
         """Return what tells a topic from one of the same name that was made after it was deleted, if Kafka says it."""
         topic_id: uuid.UUID | None = self._consumer._cluster.topic_id(topic)  # no public way tells
         return topic_id
-
-    def refuse_replaced(self) -> None:
-        """Raise `ReplacedTopicError` if a topic that is read is another than when this was asked first."""
-        for topic in {each.topic for each in self._reads}:
-            topic_id = self.topic_id(topic)
-            if topic_id is not None and self._ids.setdefault(topic, topic_id) != topic_id:
-                raise ReplacedTopicError(topic)
-
-    def _refuse_shorter(self, ends: Mapping[TopicPartition, int]) -> None:
-        now = self.ends(ends)
-        if shorter := [each.topic for each, end in ends.items() if now[each] < end]:
-            raise ReplacedTopicError(*shorter)

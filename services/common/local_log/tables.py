@@ -34,7 +34,7 @@ CREATE TABLE partitions (
 ) STRICT;
 """
 
-#: A table for each partition: its rows are appended at the end of a tree, which so is filled without gaps.
+#: A table for each partition: so an offset is the id of a row, and only what is compacted pays for an index by key.
 _RECORDS = """
 CREATE TABLE records_{id} (
     record_offset INTEGER PRIMARY KEY,

@@ -23,7 +23,7 @@ class LogReader(ABC):
     replaced: ClassVar[type[Exception]] = AnotherTopicError
 
     def __init__(self) -> None:
-        self._topic_ids: dict[str, uuid.UUID] = {}
+        self._ids: dict[str, uuid.UUID] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +110,7 @@ class LogReader(ABC):
         """Raise `AnotherTopicError` if a topic that is read is another than when this was asked first."""
         for topic in self.topics_read():
             topic_id = self.topic_id(topic)
-            if topic_id is not None and self._topic_ids.setdefault(topic, topic_id) != topic_id:
+            if topic_id is not None and self._ids.setdefault(topic, topic_id) != topic_id:
                 raise self.replaced([topic])
 
     def _refuse_shorter(self, ends: Mapping[TopicPartition, int]) -> None:

@@ -13,7 +13,8 @@ from kafka.errors import KafkaError, LeaderNotAvailableError
 from services.common.backoff import Backoff
 from services.common.kafka.faults import MissingTopicError
 from services.common.kafka.follower_thread import FollowerThread
-from services.common.kafka.topic_reader import ReplacedTopicError, StoppedError, TopicReader
+from services.common.kafka.topic_reader import ReplacedTopicError, TopicReader
+from services.common.log.reader import StoppedError
 from services.common.topic_names import TopicNames
 from tests.patience import until
 

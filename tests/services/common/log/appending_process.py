@@ -6,14 +6,15 @@ It appends records one after the other, to the partition of its number, and says
 import sys
 from pathlib import Path
 
+from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.kafka_log import KafkaLog
 from services.common.local_log.local_log import LocalLog
 from services.common.log.log import Log
 from services.common.log.records import NewRecord
 
 
 def opened(kind: str, where: str) -> Log:
-    assert kind == "local"
-    return LocalLog(Path(where))
+    return LocalLog(Path(where)) if kind == "local" else KafkaLog(KafkaConnection(servers=where))
 
 
 def main(kind: str, where: str, topic: str, records: str, writer: str) -> None:
