@@ -52,7 +52,7 @@ class TopicRecords:
 
     def first_offsets(self) -> dict[int, int]:
         """Return the first offset that each partition still has."""
-        return _by_number(self._reader.firsts(self._partitions))
+        return _by_number(self._reader.beginnings(self._partitions))
 
     def end_offsets(self) -> dict[int, int]:
         """Return the offset after the last record of each partition."""

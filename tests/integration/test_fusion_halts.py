@@ -131,15 +131,13 @@ def test_where_a_topic_is_missing_it_goes_on_once_it_is_there(job: FusionProcess
 
 def test_records_that_expired_unread_are_counted_and_wait_for_a_rebuild(job: FusionProcess) -> None:
     lost_before, letters_before = lost(job), letters_of(job)
-    stopped = job.process.children(recursive=True)
+    [java] = [each for each in job.process.children() if each.name() == "java"]  # which reads for all others
     try:
-        for each in stopped:  # so that it reads nothing
-            suspend(each)
+        suspend(java)
         job.send("detections", acoustic(later(5)))
         expire(job.bootstrap, job.prefix + "detections")
     finally:
-        for each in stopped:
-            each.resume()
+        java.resume()
     said = job.halted()
     assert said.startswith("Kafka deleted 5 records (")
     assert said.endswith(") before fusion had read them: rebuild")
