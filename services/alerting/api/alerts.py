@@ -30,8 +30,9 @@ from services.alerting.store.match_rows import with_member
 from services.common.access.who import Author
 from services.common.http.pages import PageParameters, json_page
 from services.common.http.problem import Problem
+from services.common.http.route_table import IN_PATH
 
-AlertId = Annotated[str, Path(max_length=LONGEST_NAME, description="The alert's id.")]
+AlertId = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH, description="The alert's id.")]
 
 
 class AlertParameters(QueryListParameters):

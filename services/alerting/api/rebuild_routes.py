@@ -16,8 +16,9 @@ from services.alerting.store.query_rows import read_rebuilds
 from services.common.access.caller import LONGEST_REASON_BYTES
 from services.common.access.who import Author
 from services.common.http.problem import Problem
+from services.common.http.route_table import IN_PATH
 
-RebuildId = Annotated[str, Path(max_length=LONGEST_NAME, description="The rebuild's id.")]
+RebuildId = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH, description="The rebuild's id.")]
 
 UNFINISHED = ("asked", "running")
 

@@ -30,11 +30,13 @@ from services.common.access.who import Author
 from services.common.http.pages import Page, PageParameters, json_page
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem
+from services.common.http.route_table import IN_PATH
 from services.common.resources.changes import Changes
 from services.common.resources.resource import Edit
 from services.common.resources.routes import Described, add_routes
 
-ReceiverId = Annotated[str, Path(max_length=LONGEST_NAME, description="The receiver's id.")]
+ReceiverId = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH, description="The receiver's id.")]
+DeliveryKey = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 
 
 class ReceiverBody(ReceiverWays):
@@ -174,7 +176,7 @@ def _add_sending(
         responses=problems(404, 422, 503),
         summary="Send a delivery again",
     )
-    async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=LONGEST_NAME)], who: Author) -> None:  # noqa: A002
+    async def resend(id: ReceiverId, key: DeliveryKey, who: Author) -> None:  # noqa: A002
         """Let it wait again, whether it was delivered or given up; it keeps its key."""
         _one(receivers, id)
         settled = await run_in_threadpool(_delivery, engine, id, key)

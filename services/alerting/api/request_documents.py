@@ -14,6 +14,7 @@ from coincide.wire.fields import LONGEST_NAME
 from services.alerting.exports.result_formats import best_liked
 from services.common.http.problem import Problem
 from services.common.http.query_contract import QUERY_DOCUMENT
+from services.common.http.route_table import IN_PATH
 from services.common.http.strict_requests import bounded_body, json_in
 
 JSON_TYPES = ("", "application/json", "application/merge-patch+json")
@@ -24,7 +25,7 @@ _FORMATS = {
 }
 
 
-Id = Annotated[str, Path(max_length=LONGEST_NAME, description="The query's id.")]
+Id = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH, description="The query's id.")]
 
 
 async def json_body(request: Request) -> Any:

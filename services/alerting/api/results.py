@@ -39,6 +39,7 @@ from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import MatchFilter, with_member
 from services.common.http.pages import PageParameters, json_page
 from services.common.http.problem import Problem
+from services.common.http.route_table import IN_PATH
 
 
 class MatchParameters(QueryListParameters):
@@ -97,7 +98,7 @@ def matches_router(engine: Engine, lists: Lists) -> APIRouter:
     return router
 
 
-EpisodeId = Annotated[str, Path(max_length=LONGEST_NAME, description="The episode's id.")]
+EpisodeId = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH, description="The episode's id.")]
 
 
 class EpisodeParameters(QueryListParameters):

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROLS = r"\x00-\x1f\x7f-\x9f"
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+#: What stands for one thing in a path, as documents say it.
+IN_PATH = f"^[^{_CONTROLS}]+$"
 
 
 class PathRoute(NamedTuple):

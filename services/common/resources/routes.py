@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from services.common.access.caller import Caller
 from services.common.access.who import Author
 from services.common.http.preconditions import IfMatch, Precondition, entity_tag
+from services.common.http.route_table import IN_PATH
 from services.common.resources.resource import Edit, Resource, patched, removal, replacement
 
 JSON, PATCH = "application/json", "application/merge-patch+json"
@@ -67,7 +68,8 @@ def add_routes(
 ) -> None:
     """Add the routes that show and change a resource; `read` reads the document in a body."""
     of_path = f"Which {of.noun}."
-    name_in_path = Annotated[str, Path(alias=described.parameter, max_length=described.longest, description=of_path)]
+    of_name = Path(alias=described.parameter, max_length=described.longest, pattern=IN_PATH, description=of_path)
+    name_in_path = Annotated[str, of_name]
     path = f"/{{{described.parameter}}}"
     problems = {**PROBLEMS, 422: {"description": f"The {of.noun} is not usable"}}
     in_use: Responses = {409: {"description": described.conflict}} if described.conflict else {}

@@ -21,6 +21,7 @@ from services.common.http.pages import (
     page_of_names,
 )
 from services.common.http.problem import Problem
+from services.common.http.route_table import IN_PATH
 from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.named_templates import NamedTemplate
@@ -33,7 +34,7 @@ from services.ingest.settings import IngestSettings
 MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes short pages
 LONGEST_SILENCE_S = 1e9
 YAML = "application/yaml"
-SensorId = Annotated[str, Path(max_length=LONGEST_NAME)]
+SensorId = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 
 
 class PlaceBody(BaseModel):

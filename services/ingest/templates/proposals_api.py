@@ -20,6 +20,7 @@ from services.common.http.pages import (
 )
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
+from services.common.http.route_table import IN_PATH
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.templates.proposals_topic import ReadProposals
@@ -66,7 +67,7 @@ class ProposalFilters(PageParameters):
 
 
 ANY_VERSION = Precondition(any_version=True)
-Id = Annotated[str, Path(max_length=LONGEST_NAME)]
+Id = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 DECIDED: dict[int | str, dict[str, Any]] = {
     404: {"description": "No such proposal"},
     409: {"description": "Decided otherwise, or it does not fit"},

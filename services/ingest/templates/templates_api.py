@@ -15,6 +15,7 @@ from services.common.http.pages import (
 )
 from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
+from services.common.http.route_table import IN_PATH
 from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.snapshot import Registry
@@ -22,7 +23,7 @@ from services.ingest.settings import IngestSettings
 from services.ingest.templates.template_changes import TemplateChanges
 
 CHOSEN = ("templates",)  # what a cursor holds for
-TemplateName = Annotated[str, Path(max_length=LONGEST_NAME)]
+TemplateName = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
 
 
