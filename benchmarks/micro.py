@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.harness.rounds import Work, seconds, timed
 from benchmarks.joins import streams
 from benchmarks.joins.templates import templates_of, uneven_template
-from benchmarks.line import fusion_core
+from benchmarks.line import fusion_core, small_pushes
 from coincide import (
     ConstraintGraph,
     Detections,
@@ -91,6 +91,10 @@ def _eager_coalescing(readings: int = 100_000) -> tuple[int, Work]:
     return readings, timed(push, lambda runs: runs)
 
 
+def _small_pushes(way: str, frames_a_push: int = 1, pushes: int = 500) -> tuple[int, Work]:
+    return small_pushes.pushing(small_pushes.Size(frames_a_push, pushes), small_pushes.WAYS[way])
+
+
 MICRO: dict[str, Micro] = {
     "timing_join": _timing_join,
     "window_join": _window_join,
@@ -104,6 +108,12 @@ MICRO: dict[str, Micro] = {
     "coalesce": _coalesce,
     "eager_coalescing": _eager_coalescing,
     "fusion_core": lambda: fusion_core.pushing(fusion_core.Size(8, 1)),
+    "fusion_core_frame_by_frame": lambda: fusion_core.pushing(fusion_core.Size(1, 1)),
+    "push_of_one": lambda: _small_pushes("pairs"),
+    "push_of_one_with_episodes": lambda: _small_pushes("pairs and episodes"),
+    "push_of_one_for_triples": lambda: _small_pushes("triples"),
+    "push_of_one_for_spells": lambda: _small_pushes("spells"),
+    "push_of_64": lambda: _small_pushes("pairs", 64, 50),
 }
 
 
