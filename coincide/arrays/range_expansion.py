@@ -49,9 +49,18 @@ def expanded_range_blocks(
     start: PositionArray, stop: PositionArray, first_row: int = 0
 ) -> Iterator[tuple[PositionArray, PositionArray]]:
     """Write out ranges as `expanded_ranges` does, rows counted from `first_row`, in blocks of about BLOCK_PAIRS."""
+    if len(start) == 1:
+        yield from _expanded_range(int(start[0]), int(stop[0]), first_row)
+        return
     _, ends, shift = _numbered(start, stop)
     for first, last in _cuts_at(ends):
         yield expanded(first, last, ends, shift, first_row)
+
+
+def _expanded_range(start: int, stop: int, row: int) -> Iterator[tuple[PositionArray, PositionArray]]:
+    """Write out the only range."""
+    if start < stop:
+        yield np.full(stop - start, row), np.arange(start, stop)
 
 
 def expanded(
@@ -102,6 +111,10 @@ def _numbered(start: PositionArray, stop: PositionArray) -> tuple[PositionArray,
 def _cuts_at(ends: PositionArray) -> Iterator[tuple[int, int]]:
     """Split the rows so that each part has about BLOCK_PAIRS pairs; a single row may have more."""
     total = int(ends[-1]) if len(ends) else 0
+    if total <= BLOCK_PAIRS:
+        if total:
+            yield 0, len(ends)
+        return
     cuts = np.searchsorted(ends, np.arange(BLOCK_PAIRS, total, BLOCK_PAIRS), side="left") + 1
     for first, last in pairwise([0, *np.unique(cuts).tolist(), len(ends)]):
         if first < last and ends[last - 1] > (ends[first - 1] if first else 0):

@@ -61,8 +61,7 @@ class Buffer:
         if len(batch) == 0:
             return
         batch = batch.sorted()
-        span = int(batch.area[-1]), int(batch.detected_at_us.min()), int(batch.detected_at_us.max())
-        if not self._codec.fits(*span):
+        if not self._codec.fits(*(span := batch.span)):
             self._rekey(*span)
         keys = self._codec.encode(batch.area, batch.detected_at_us)
         new: Columns = (keys, batch.template, batch.sensor, batch.ref)

@@ -34,6 +34,8 @@ class Events:
     @property
     def is_sorted(self) -> bool:
         """Whether the rows are in the order of (area, time)."""
+        if len(self) < 2:
+            return True
         later = self.detected_at_us[1:] >= self.detected_at_us[:-1]
         if self._in_one_area:
             return bool(later.all())
@@ -52,6 +54,14 @@ class Events:
     def _in_one_area(self) -> bool:
         area = brief(self.area)
         return len(self) == 0 or bool(area.min() == area.max())
+
+    @property
+    def span(self) -> tuple[int, int, int]:
+        """The greatest area of rows that are sorted, of which there are some, and their earliest and latest time."""
+        time_us = self.detected_at_us
+        if len(time_us) == 1:
+            return int(self.area[0]), int(time_us[0]), int(time_us[0])
+        return int(self.area[-1]), int(time_us.min()), int(time_us.max())
 
     def rows(self, first: int, last: int) -> Events:
         """Return rows first : last, not copied."""
@@ -87,8 +97,7 @@ class SortedEvents:
 def sorted_events(events: Events) -> SortedEvents:
     """Key events that are sorted already."""
     time_us = events.detected_at_us
-    known = (int(events.area[-1]), int(time_us.min()), int(time_us.max())) if len(events) else (0, 0, 0)
-    codec = narrowest_keys(*known)
+    codec = narrowest_keys(*(events.span if len(events) else (0, 0, 0)))
     return SortedEvents(codec, codec.encode(events.area, time_us), events.template, events.sensor, events.ref)
 
 

@@ -13,6 +13,7 @@ from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 
 KeyArray = npt.NDArray[Any]
 
+GREATEST_KEY = 2**63 - 1
 WIDEST_BITS = 55  # holds every such time shifted by every offset the library can make
 
 
@@ -47,13 +48,20 @@ class PackedKeys:
 
     def encode_bound(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys to search for; times are clipped to the span, areas beyond the greatest lie behind everything."""
+        if len(time_us) == 1:
+            return np.array([self._bound(int(area[0]), int(time_us[0]))])
         area = brief(area)
         keys = time_us - self.base_us
         np.maximum(keys, 0, out=keys)
         np.minimum(keys, (1 << self.time_bits) - 1, out=keys)
         keys += area.astype(np.int64) << self.time_bits
         beyond = area >= self._areas
-        return np.where(beyond, np.iinfo(np.int64).max, keys) if beyond.any() else keys
+        return np.where(beyond, GREATEST_KEY, keys) if beyond.any() else keys
+
+    def _bound(self, area: int, time_us: int) -> int:
+        if area >= self._areas:
+            return GREATEST_KEY
+        return (area << self.time_bits) + min(max(time_us - self.base_us, 0), (1 << self.time_bits) - 1)
 
     def area(self, keys: KeyArray) -> CodeArray:
         """Area codes, int32 (n,)."""
@@ -144,7 +152,7 @@ def search_in(keys: KeyArray, bounds: int) -> Search:
         grid = KeyGrid.over(keys)
         if not grid.is_crowded:
             return grid.positions
-    return lambda bounds, side: np.searchsorted(keys, bounds, side)
+    return keys.searchsorted
 
 
 @dataclass(frozen=True, eq=False)

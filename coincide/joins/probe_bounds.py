@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ class ProbeBounds:
 
     `lo_us` and `hi_us` of shape (p, s) are closed hulls, lo > hi if nothing qualifies; the other bounds have shape
     (p,). `judge` decides where hulls do not: it takes codes of u and v and offsets tb - ta. Probing events are those
-    of b if `probes_with_b`.
+    of b if `probes_with_b`. No offset below `stored_lo_us`, by stored template, is possible.
     """
 
     lo_us: Int64Array
@@ -41,6 +42,7 @@ class ProbeBounds:
     sure_hi_us: Int64Array
     judge: Callable[[CodeArray, CodeArray, Int64Array], BoolArray] | None
     probes_with_b: bool
+    stored_lo_us: Int64Array | None = None
 
     @classmethod
     def of_a(cls, judge: SatisfactionTable | OffsetCache, least_us: int = NEVER_HI_US) -> ProbeBounds:
@@ -64,12 +66,18 @@ class ProbeBounds:
 
     @classmethod
     def possible(
-        cls, lo_us: Int64Array, hi_us: Int64Array, judge: OffsetJudge | None, *, probes_with_b: bool
+        cls,
+        lo_us: Int64Array,
+        hi_us: Int64Array,
+        judge: OffsetJudge | None,
+        stored_lo_us: Int64Array | None = None,
+        *,
+        probes_with_b: bool,
     ) -> ProbeBounds:
         """Bounds by probing template beyond which no stored template matches; what they leave `judge` judges."""
         none = np.full_like(lo_us, NEVER_LO_US), np.full_like(lo_us, NEVER_HI_US)
         contain = None if judge is None else judge.contain
-        return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, *none, contain, probes_with_b)
+        return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, *none, contain, probes_with_b, stored_lo_us)
 
     @classmethod
     def of_shifted(
@@ -111,6 +119,11 @@ class ProbeBounds:
         """The outer range over all probing templates (lo > hi if nothing ever matches)."""
         return int(self.outer_lo_us.min(initial=NEVER_LO_US)), int(self.outer_hi_us.max(initial=NEVER_HI_US))
 
+    @cached_property
+    def has_sure(self) -> bool:
+        """Whether some probing template has a sure range."""
+        return bool((self.sure_lo_us <= self.sure_hi_us).any())
+
     @property
     def is_sharp(self) -> bool:
         """One stored template and one interval each: the outer range is the answer, nothing is left to test."""
@@ -118,6 +131,20 @@ class ProbeBounds:
 
     def qualify(self, probing: CodeArray, stored: CodeArray, offset_us: Int64Array) -> BoolArray:
         """Whether offsets (stored minus probing time) in the outer range qualify for their templates; shape (n,)."""
+        if self.stored_lo_us is not None:
+            return self._qualify_possible(self.stored_lo_us, probing, stored, offset_us)
+        return self._qualify(probing, stored, offset_us)
+
+    def _qualify_possible(
+        self, stored_lo_us: Int64Array, probing: CodeArray, stored: CodeArray, offset_us: Int64Array
+    ) -> BoolArray:
+        qualifies = offset_us >= stored_lo_us[stored]
+        at = np.flatnonzero(qualifies)
+        if len(at):
+            qualifies[at] = self._qualify(probing[at], stored[at], offset_us[at])
+        return qualifies
+
+    def _qualify(self, probing: CodeArray, stored: CodeArray, offset_us: Int64Array) -> BoolArray:
         qualifies = None
         if self.judge is not None:
             a_to_b = (stored, probing, -offset_us) if self.probes_with_b else (probing, stored, offset_us)

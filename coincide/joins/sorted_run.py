@@ -40,18 +40,28 @@ class SortedRun:
 
     def following(self, key: Any) -> int:
         """Count the rows behind a key: so many move if a row with that key comes in."""
-        return len(self) - int(np.searchsorted(self.keys, key, side="right"))
+        return len(self) - int(self.keys.searchsorted(key, side="right"))
 
     def merge(self, new: Columns) -> None:
         """Take sorted rows in; of equal keys the new ones come last."""
         self._reserve(len(new[0]))
         first = self._tail - self.following(new[0][0])
+        if first < self._tail and len(new[0]) == 1:
+            self._insert(first, new)
+            return
         if first < self._tail:
             new = merged(tuple(column[first : self._tail] for column in self._columns), new)
             self._tail = first
         for column, rows in zip(self._columns, new, strict=True):
             column[self._tail : self._tail + len(rows)] = rows
         self._tail += len(new[0])
+
+    def _insert(self, first: int, row: Columns) -> None:
+        """Take one row in at a place; the rows behind it move."""
+        for column, value in zip(self._columns, row, strict=True):
+            column[first + 1 : self._tail + 1] = column[first : self._tail]
+            column[first] = value[0]
+        self._tail += 1
 
     def drop_first(self, count: int) -> None:
         """Drop the first rows."""

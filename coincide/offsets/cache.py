@@ -75,6 +75,8 @@ class OffsetCache:
         """Whether each offset tb - ta qualifies for its templates; arrays of shape (n,)."""
         qualifies, is_possible = self._by_ends(u, v, offset_us)
         possible = np.flatnonzero(is_possible)
+        if not len(possible):
+            return qualifies
         offset = offset_us[possible]
         pairs, nth, counts = np.unique(pairs_of(u[possible], v[possible]), return_inverse=True, return_counts=True)
         at = self._entry_of(pairs, counts)[nth]

@@ -101,7 +101,8 @@ def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray
     if total == 0:
         return
     margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
-    for rows, at in expanded_range_blocks(start, stop):
+    for candidate_rows, candidates_at in expanded_range_blocks(start, stop):
+        rows, at = _possible(probe, candidate_rows, candidates_at)
         keep = _tested(probe, rows, at, margins)
         yield (rows, at) if keep is None else (rows[keep], at[keep])
 
@@ -127,8 +128,8 @@ def _by_template(events: Events, bound_us: Int64Array) -> Int64Array:
 def _sure_ranges(
     probe: Probe, start: PositionArray, stop: PositionArray, total: int
 ) -> tuple[PositionArray, PositionArray] | None:
-    """Find the stored rows that need no test, if there are enough candidates for that to pay."""
-    if total < TEST_ALL_BELOW * len(start):
+    """Find the stored rows that need no test, if there are any and enough candidates for that to pay."""
+    if total < TEST_ALL_BELOW * len(start) or not probe.bounds.has_sure:
         return None
     events, bounds = probe.events, probe.bounds
     lo_us, hi_us = _by_template(events, bounds.sure_lo_us), _by_template(events, bounds.sure_hi_us)
@@ -137,10 +138,20 @@ def _sure_ranges(
     return sure_start, np.clip(np.where(lo_us <= hi_us, sure_stop, sure_start), sure_start, stop)
 
 
+def _possible(probe: Probe, rows: PositionArray, at: PositionArray) -> Block:
+    """Leave out candidates at offsets that are not possible, if bounds by stored template tell: most of them are."""
+    if probe.bounds.stored_lo_us is None:
+        return rows, at
+    is_possible = _offsets_us(probe, rows, at) >= probe.bounds.stored_lo_us[probe.stored.template[at]]
+    return rows[is_possible], at[is_possible]
+
+
 def _tested(
     probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
 ) -> BoolArray | None:
     """Which candidates match; None if all do."""
+    if not len(at):
+        return None
     keep = None
     if probe.since_ref > 0:
         keep = _both(keep, probe.stored.ref[at] >= probe.since_ref)
@@ -169,9 +180,12 @@ def _qualify(
 
 
 def _offsets_qualify(probe: Probe, rows: PositionArray, at: PositionArray) -> BoolArray:
-    events, stored = probe.events, probe.stored
-    offset_us = stored.codec.offset_us(stored.keys[at], probe.keys[rows])
-    return probe.bounds.qualify(events.template[rows], stored.template[at], offset_us)
+    templates = probe.events.template[rows], probe.stored.template[at]
+    return probe.bounds.qualify(*templates, _offsets_us(probe, rows, at))
+
+
+def _offsets_us(probe: Probe, rows: PositionArray, at: PositionArray) -> Int64Array:
+    return probe.stored.codec.offset_us(probe.stored.keys[at], probe.keys[rows])
 
 
 def _both(one: BoolArray | None, other: BoolArray | None) -> BoolArray | None:

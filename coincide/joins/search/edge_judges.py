@@ -17,6 +17,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.constraints.window import Window
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.search.pattern import Pattern, RoleEdge
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork, blocks
 from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.candidates import RoleBounds
 from coincide.offsets.cache import LookUps, OffsetCache, earns_a_table, judge_of
@@ -24,6 +25,7 @@ from coincide.offsets.pair_work import PairLimits
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.templates.codes import TemplateRegistry
 
+OFFSETS_AT_ONCE = 4_096  # a pair of templates of 64 buckets that has never met takes up to 0.2 ms
 Contains = Callable[[CodeArray, CodeArray, Int64Array], BoolArray]
 
 
@@ -114,10 +116,11 @@ class EdgeJudge:
         """Return bounds of stored minus probing earliest time, by probing template."""
         probing, stored = (self._vs, self._us) if probes_with_second else (self._us, self._vs)
         window = self._window.swapped() if probes_with_second else self._window
-        length_us = probing.latest_us - probing.earliest_us
-        longest_us = (stored.latest_us - stored.earliest_us).max(initial=0)
-        lo_us = np.full_like(length_us, window.lo_us - 1 - longest_us)
-        return ProbeBounds.possible(lo_us, window.hi_us + 1 + length_us, judge, probes_with_b=probes_with_second)
+        hi_us = window.hi_us + 1 + probing.latest_us - probing.earliest_us
+        stored_lo_us = window.lo_us - 1 - (stored.latest_us - stored.earliest_us)
+        lo_us = np.full_like(hi_us, stored_lo_us.min(initial=window.lo_us - 1))
+        by_ends = stored_lo_us if isinstance(self._judge, OffsetCache) else None
+        return ProbeBounds.possible(lo_us, hi_us, judge, by_ends, probes_with_b=probes_with_second)
 
 
 def _is_symmetric(table: SatisfactionTable) -> bool:
@@ -152,19 +155,21 @@ class EdgeJudges:
         }
         self._of_edges = [self._judges[kind] for kind in kinds]
         self._bounds: RoleBounds | None = None
+        self._in_blocks: RoleBounds | None = None
+        self._work = WHATEVER_IT_TAKES  # of the search that goes on
 
     def follow(self) -> None:
         """Get to know all templates that are registered now."""
         have_followed = [judge.follow() for judge in self._judges.values()]
         if any(have_followed):
-            self._bounds = None
+            self._forget_bounds()
 
     def recode(self, new_codes: Mapping[SourceName, CodeArray]) -> None:
         """Follow a change of template codes: the new ones by old code, of each source where they changed."""
         for kind, judge in self._judges.items():
             if kind.first in new_codes or kind.second in new_codes:
                 judge.recode(new_codes.get(kind.first), new_codes.get(kind.second))
-                self._bounds = None
+                self._forget_bounds()
 
     @property
     def bounds(self) -> RoleBounds:
@@ -172,6 +177,35 @@ class EdgeJudges:
         if self._bounds is None:
             self._bounds = RoleBounds.of(self._graph, [(judge.as_first, judge.as_second) for judge in self._of_edges])
         return self._bounds
+
+    def bounds_for(self, work: SearchWork) -> RoleBounds:
+        """Return the bounds for a search; if its work is bounded, offsets are judged in blocks, and it hears of each.
+
+        These hold until the next search begins.
+        """
+        self._work = work
+        if not work.is_bounded:
+            return self.bounds
+        if self._in_blocks is None:
+            edges = {ends: replace(edge, judge=self._telling(edge.judge)) for ends, edge in self.bounds.edges.items()}
+            self._in_blocks = RoleBounds(edges, self.bounds.implied_us)
+        return self._in_blocks
+
+    def _forget_bounds(self) -> None:
+        self._bounds = self._in_blocks = None
+
+    def _telling(self, judge: Contains | None) -> Contains | None:
+        """Return what judges the same in blocks, and tells of each."""
+        if judge is None:
+            return None
+
+        def in_blocks(u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+            qualifies = np.empty(len(offset_us), np.bool_)
+            for part in blocks(len(offset_us), OFFSETS_AT_ONCE, self._work.check):
+                qualifies[part] = judge(u[part], v[part], offset_us[part])
+            return qualifies
+
+        return in_blocks
 
     @property
     def look_ups(self) -> LookUps:

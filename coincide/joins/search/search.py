@@ -14,7 +14,6 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.pairs.matching import Probe, matching_pairs
-from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern, RoleEdge
 from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork, blocks
@@ -46,6 +45,8 @@ class MemberRefs:
         if len(parts) == 1:
             return parts[0]
         none = [np.empty((roles, 0), kind) for kind in (np.int64, np.int32, np.int64)]
+        if not parts:
+            return cls(*none)
         columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
         return cls(*(np.concatenate(column, axis=1) for column in columns))
 
@@ -204,10 +205,7 @@ class Search:
     @cached_property
     def bounds(self) -> RoleBounds:
         """How far members may lie from each other; what is left to judge is judged in blocks if work is bounded."""
-        if not self.work.is_bounded:
-            return self.judges.bounds
-        edges = self.judges.bounds.edges
-        return RoleBounds({ends: self._guarded(edge) for ends, edge in edges.items()}, self.judges.bounds.implied_us)
+        return self.judges.bounds_for(self.work)
 
     def pairs_along(
         self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool
@@ -271,20 +269,6 @@ class Search:
     def _last_new_ref(self) -> int:
         return max(int(events.ref.max()) for events in self._new.values() if len(events))
 
-    def _guarded(self, bounds: ProbeBounds) -> ProbeBounds:
-        """Return bounds that judge in blocks and tell of each."""
-        judge, check = bounds.judge, self.work.check
-        if judge is None:
-            return bounds
-
-        def in_blocks(u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
-            qualifies = np.empty(len(offset_us), np.bool_)
-            for part in blocks(len(offset_us), OFFSETS_AT_ONCE, check):
-                qualifies[part] = judge(u[part], v[part], offset_us[part])
-            return qualifies
-
-        return replace(bounds, judge=in_blocks)
-
     def _earliest_us(self, role: int) -> Int64Array:
         return self.buffers.templates[self.pattern.sources[role]].earliest_us
 
@@ -314,7 +298,6 @@ def judged_at_once(graph: ConstraintGraph) -> int:
     return 8_192 // len(graph.roles) if is_quick else 128
 
 
-OFFSETS_AT_ONCE = 4_096  # a pair of templates of 64 buckets that has never met takes up to 0.2 ms
 NOBODY = Histogram.point()  # stands for the template of a member that is absent
 _NO_CODES, _NO_NUMBERS = np.empty(0, np.int32), np.empty(0, np.int64)
 NO_EVENTS = Events(_NO_CODES, _NO_NUMBERS, _NO_CODES, _NO_CODES, _NO_NUMBERS)

@@ -31,8 +31,9 @@ def find_tuples(search: Search) -> Iterator[MemberRefs]:
 def _counted(search: Search, parts: Iterator[MemberRefs]) -> Iterator[MemberRefs]:
     """Pass candidates on; all at once where work is bounded, since none may be judged before all are counted."""
     if search.work.is_bounded:
-        parts = iter([MemberRefs.all_of(list(parts), len(search.pattern.streams))])
+        found = list(parts)
         search.work.end()
+        parts = iter([MemberRefs.all_of(found, len(search.pattern.streams))] if found else ())
     yield from parts
 
 
@@ -42,10 +43,13 @@ def _pairs(search: Search) -> Iterator[MemberRefs]:
     for role, as_first in ((edge.first, True), (edge.second, False)):
         if edge.is_unordered and not as_first:
             break  # one orientation finds every pair
+        if not len(search.new(role)):
+            continue
         for each in search.pairs_along(edge, search.new(role), as_first=as_first, earlier_only=True):
             search.work.complete(each.refs[0])
-            pairs = search.members_of(each)
-            yield pairs if edge.first == 0 else pairs.swapped()
+            if len(each.rows):
+                pairs = search.members_of(each)
+                yield pairs if edge.first == 0 else pairs.swapped()
 
 
 def _tuples(search: Search) -> Iterator[MemberRefs]:

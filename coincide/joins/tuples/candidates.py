@@ -126,7 +126,7 @@ class RoleBounds:
         hulls = np.clip([as_a.outer_us for as_a, _ in of_edges], -UNBOUNDED_US, UNBOUNDED_US)
         return cls(edges, implied_bounds(graph.upper_us((lo, hi) for lo, hi in hulls.tolist())))
 
-    @property
+    @cached_property
     def is_empty(self) -> bool:
         """Whether no events at all can satisfy every edge."""
         return bool((np.diagonal(self.implied_us) < 0).any()) or any(

@@ -52,16 +52,25 @@ class Enumeration:
 
     def _around(self, root: int, events: RoleEvents) -> _Part:
         """Return the enumeration of the stretches that some sorted root events can reach."""
-        ends, area = events.time_us[[0, -1]], events.area[[0, -1]]
+        reached = self._reached_by_one if len(events) == 1 else self._reached_by_many
         stretches = []
         for role, stored in enumerate(self.roles):
             if role == root:
                 stretches.append(events)
                 continue
-            lo_us, hi_us = self.bounds.span_us(root, role)
-            start, stop = stored.within(area, ends + lo_us, ends + hi_us)
-            stretches.append(stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
+            start, stop = reached(root, events, role)
+            stretches.append(stored.rows(start, max(start, stop)))
         return _Part(stretches, self.bounds, self.rules, root)
+
+    def _reached_by_many(self, root: int, events: RoleEvents, role: int) -> tuple[int, int]:
+        ends, area = events.time_us[[0, -1]], events.area[[0, -1]]
+        lo_us, hi_us = self.bounds.span_us(root, role)
+        start, stop = self.roles[role].within(area, ends + lo_us, ends + hi_us)
+        return int(start[0]), int(stop[1])
+
+    def _reached_by_one(self, root: int, event: RoleEvents, role: int) -> tuple[int, int]:
+        start, stop = LookUp(event, self.roles[role], *self.bounds.range_us(root, role)).all_ranges()
+        return int(start[0]), int(stop[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +80,22 @@ class _Part(Enumeration):
     def blocks(self) -> Iterator[PartialTuples]:
         ranges = self._reached_from_root()
         if max(pairs_in(*each) for each in ranges.values()) > MANY * sum(map(len, self.roles)):
-            yield from replace(self, roles=reduced(self.roles, self.bounds, self.root))._tuples()
+            part = replace(self, roles=reduced(self.roles, self.bounds, self.root))
+            yield from part._tuples(part._reached_from_root())
         else:
-            yield from self._tuples()
+            yield from self._tuples(ranges)
 
-    def _tuples(self) -> Iterator[PartialTuples]:
-        ranges = self._reached_from_root()
+    def _tuples(self, ranges: dict[int, RowRanges]) -> Iterator[PartialTuples]:
         partial, ranges = self._alive({self.root: np.arange(len(self.roles[self.root]))}, ranges)
         yield from self._joined(partial, ranges, self._order(ranges))
 
     def _reached_from_root(self) -> dict[int, RowRanges]:
-        return self._reached_from(self.root, np.arange(len(self.roles[self.root])), None, {})
+        every = np.arange(len(self.roles[self.root]))
+        if len(every) > 1:
+            return self._reached_from(self.root, every, None, {})
+        others = {role: events for role, events in enumerate(self.roles) if role != self.root}
+        whole = {role: (np.zeros(1, np.intp), np.array([len(events)])) for role, events in others.items()}
+        return {role: self._beside_twin(self.root, role, every, ranges) for role, ranges in whole.items()}
 
     def _order(self, ranges: Mapping[int, RowRanges]) -> list[int]:
         """Return the roles along the edges; among several the one with by far the fewest candidates comes first."""
@@ -134,7 +148,7 @@ class _Part(Enumeration):
         """
         ranges = {}
         for other in before if rows is not None else [each for each in range(len(self.roles)) if each != role]:
-            start, stop = self._beside_twin(role, other, at, self._look_ups[role, other].ranges(at))
+            start, stop = self._beside_twin(role, other, at, self._look_up(role, other).ranges(at))
             if rows is not None:
                 start = np.maximum(start, before[other][0].take(rows))
                 stop = np.minimum(stop, before[other][1].take(rows))
@@ -208,7 +222,13 @@ class _Part(Enumeration):
         apart: BoolArray = names[0] != names[1]
         return apart
 
+    def _look_up(self, role: int, other: int) -> LookUp:
+        known = self._look_ups.get((role, other))
+        if known is None:
+            known = LookUp(self.roles[role], self.roles[other], *self.bounds.range_us(role, other))
+            self._look_ups[role, other] = known
+        return known
+
     @cached_property
     def _look_ups(self) -> dict[tuple[int, int], LookUp]:
-        roles = range(len(self.roles))
-        return {(i, j): LookUp(self.roles[i], self.roles[j], *self.bounds.range_us(i, j)) for i in roles for j in roles}
+        return {}
