@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,14 +11,20 @@ from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.arrays.order import group_starts, stable_order
 
 BEFORE_ALL_US = -(2**62)  # the watermark of an area that has seen nothing: no detection is late
+Us = TypeVar("Us", int, Int64Array)
 
 
-def late_by_us(watermark_us: Int64Array, latest_us: Int64Array, max_delay_us: int | Int64Array) -> Int64Array:
+def late_by_us(watermark_us: Us, latest_us: Us, max_delay_us: Us | int) -> Us:
     """How far each row lies behind the last acceptable time, int64 (n,): it is late where this is above 0.
 
     `watermark_us` is of each row's area, the row included; `max_delay_us` of its stream.
     """
     return watermark_us - max_delay_us - latest_us
+
+
+def raised_us(watermark_us: int, latest_us: int, received_at_us: int) -> int:
+    """Return the watermark of an area after one more row: `Watermark.advance` of one."""
+    return max(watermark_us, min(latest_us, received_at_us))
 
 
 class Watermark:

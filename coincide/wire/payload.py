@@ -4,12 +4,13 @@ From a frame to a result a payload is bytes that nobody between looks into: the 
 field to it says here how it stands in the columns of a frame and in what results show, how it is packed, and how read.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
 
 from coincide.queries.fields.checks import attribute_name
@@ -18,6 +19,9 @@ from coincide.wire.fields import UNREADABLE, JsonObject, Scalar, frame_column, i
 NO_PAYLOAD = b"{}"
 OBJECT_BEGINS = ord("{")
 SHORTEST_HUGE = 309  # digits of a number beyond 64-bit floats that has no exponent
+SHORT_TEXT = 1_024  # bytes that a regular expression searches faster than numpy does
+_EXPONENT = re.compile(rb"[0-9][eE]")
+_first_byte = itemgetter(0)
 AN_OBJECT = "a JSON object, and its numbers must fit 64 bits"
 
 
@@ -122,20 +126,19 @@ _objects_decoder = json.Decoder(list[dict[str, object]])
 
 def _are_usable(column: Sequence[bytes], most_bytes: int) -> bool:
     """Whether all of a column, each valid JSON, are objects of at most so many bytes whose numbers fit 64 bits."""
-    sizes = np.fromiter(map(len, column), np.int64, len(column))
-    longest = int(sizes.max(initial=0))
-    if longest > most_bytes:
+    longest = max(map(len, column), default=0)
+    if longest > most_bytes or not set(map(_first_byte, column)) <= {OBJECT_BEGINS}:
         return False
-    text = np.frombuffer(b"".join(column), np.uint8)
-    if (text[np.cumsum(sizes) - sizes] != OBJECT_BEGINS).any():
-        return False
-    return (longest < SHORTEST_HUGE and not _may_have_exponents(text)) or _have_numbers_that_fit(column)
+    return (longest < SHORTEST_HUGE and not _may_have_exponents(b"".join(column))) or _have_numbers_that_fit(column)
 
 
-def _may_have_exponents(text: npt.NDArray[np.uint8]) -> bool:
+def _may_have_exponents(text: bytes) -> bool:
     """Whether a digit is followed by an e, in a number or in a string."""
-    is_e = (text[1:] | 0x20) == ord("e")
-    return bool((is_e & (text[:-1] - np.uint8(ord("0")) < 10)).any())
+    if len(text) <= SHORT_TEXT:
+        return _EXPONENT.search(text) is not None
+    of_bytes = np.frombuffer(text, np.uint8)
+    is_e = (of_bytes[1:] | 0x20) == ord("e")
+    return bool((is_e & (of_bytes[:-1] - np.uint8(ord("0")) < 10)).any())
 
 
 def _have_numbers_that_fit(column: Sequence[bytes]) -> bool:

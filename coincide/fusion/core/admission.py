@@ -1,6 +1,6 @@
 """From records of the detections topic to accepted rows; the rest goes to the dead letters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,15 +10,23 @@ from msgspec import Raw, json
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.fusion.health.health_table import NOBODY, HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.fusion.rows.areas import AreaSilence
-from coincide.fusion.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
+from coincide.fusion.rows.areas import AreaSensor, AreaSilence
+from coincide.fusion.rows.batch_rows import (
+    AcceptedBatch,
+    ArrivedFrame,
+    BatchRows,
+    batch_of,
+    count_detections,
+    faults,
+)
 from coincide.fusion.rows.decoding import decode_frame, heartbeat_us, malformed_frame
 from coincide.fusion.rows.elements import refused_row
-from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns
 from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
 from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.named_rows import NamedRows
 from coincide.fusion.rows.on_time import OnTime
+from coincide.fusion.rows.plain_rows import PlainJudge, PlainRow, columns_of
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.wire.fields import FrameError
 from coincide.wire.payload import payload_json
@@ -52,10 +60,13 @@ class RowAdmission:
 
     def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:
         """Return what was accepted of records in (partition, offset) order; it is in the table already."""
-        batch = self._decode(records)
-        offset = np.array([record.offset for record in records], np.int64)
-        clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
-        taken = self._accept(batch, offset, clock_s)
+        frames = self._decode(records)
+        offset = [record.offset for record in records]
+        taken = self._accepted_plain(frames, offset)
+        if taken is None:
+            clock_s = [self._clock_s.get(each, (0, 0)) for each in range(len(records))]
+            of_frames = np.array(offset, np.int64), np.array(clock_s, np.int64).reshape(-1, 2)
+            taken = self._accept(batch_of(frames), *of_frames)
         self.silence.settle()
         return taken
 
@@ -69,18 +80,18 @@ class RowAdmission:
         """Return the letters in the order of their frames and rows."""
         return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
 
-    def _decode(self, records: Sequence[InputRecord]) -> BatchRows:
-        builder = BatchRowsBuilder()
+    def _decode(self, records: Sequence[InputRecord]) -> list[ArrivedFrame]:
+        frames: list[ArrivedFrame] = []
         for position, record in enumerate(records):
             try:
-                self._take(builder, position, record)
+                self._take(frames, position, record)
             except FrameError as error:
                 self.totals.frames += 1
                 self.totals.malformed += 1
                 self.letters.append((position, NO_ROW, malformed_frame(record, error)))
-        return builder.build()
+        return frames
 
-    def _take(self, builder: BatchRowsBuilder, position: int, record: InputRecord) -> None:
+    def _take(self, frames: list[ArrivedFrame], position: int, record: InputRecord) -> None:
         """Take a heartbeat or a frame."""
         areas, totals = self.codes.areas, self.totals
         beat_us = heartbeat_us(record)
@@ -94,8 +105,47 @@ class RowAdmission:
         totals.malformed += len(frame.refused)
         self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
         area = areas.area(frame.area, self.rows.next_seq)
-        builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
+        moved_us = self.silence.frame(area, record.partition, frame.received_at_us)
+        frames.append(ArrivedFrame(position, frame, area, moved_us))
         self._clock_s[position] = areas.clocks[record.partition].seconds
+
+    def _accepted_plain(self, frames: Sequence[ArrivedFrame], offset: Sequence[int]) -> AcceptedBatch | None:
+        """Return all rows of a few plain ones; None if there are more, or others."""
+        if sum(len(frame.content) for frame in frames) > FEW_ROWS:
+            return None
+        judge = PlainJudge(self.codes.areas, self.on_time)
+        rows = judge.rows(frames)
+        return None if rows is None else self._accept_plain(rows, judge.reached_us, offset)
+
+    def _accept_plain(
+        self, rows: Sequence[PlainRow], reached_us: Mapping[int, int], offset: Sequence[int]
+    ) -> AcceptedBatch:
+        areas, first_seq = self.codes.areas, self.rows.next_seq
+        for area, us in reached_us.items():
+            areas.watermark.put(area, us)
+        for row in sorted(rows, key=lambda row: row.place):
+            self._note_plain(row, row.sensor(areas))
+        sensors = [row.sensor(areas) for row in rows]
+        for seq, (row, sensor) in enumerate(zip(rows, sensors, strict=True), first_seq):
+            sensor.remembered[row.id] = seq
+        new = columns_of(rows, [sensor.code for sensor in sensors], first_seq, offset)
+        self.rows.append(new)
+        self.totals.accepted += len(new)
+        backgrounds = count_detections(areas, new, np.array([row.watermark_us for row in rows], np.int64))
+        frame = [row.frame for row in rows]
+        clock_s = np.array([self._clock_s[at] for at in frame], np.int64).reshape(-1, 2)
+        return AcceptedBatch(new, backgrounds, new.offset, np.array(frame, np.int64), clock_s)
+
+    def _note_plain(self, row: PlainRow, sensor: AreaSensor) -> None:
+        """Count one row of a sensor."""
+
+        def name_of(_: int) -> tuple[str, str, str]:
+            stamp = row.table.stamps[row.stamp]
+            return self.codes.areas.area_of(row.area).name, stamp.sensor, stamp.stream
+
+        known = self.health.row_of(sensor.code, row.stream, name_of)
+        if known != NOBODY:
+            self.health.count_one(known, row.received_at_us)
 
     def _accept(self, batch: BatchRows, offset: Int64Array, clock_s: Int64Array) -> AcceptedBatch:
         """Return what was accepted of a batch; `offset` is that of each frame, `clock_s` as in `AcceptedBatch`."""

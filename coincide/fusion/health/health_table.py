@@ -100,6 +100,13 @@ class HealthTable:
         self._of_codes[sensor[sensor >= 0], stream[sensor >= 0]] = row[sensor >= 0]
         return row
 
+    def row_of(self, sensor: int, stream: int, name_of: Callable[[int], Name]) -> int:
+        """Return the row of one sensor's stream, as `rows` does."""
+        row = int(self._of_codes[sensor, stream]) if sensor < len(self._of_codes) else NOBODY
+        if row == NOBODY:
+            row = int(self.rows(np.array([sensor], np.int32), np.array([stream], np.int32), name_of)[0])
+        return row
+
     def forget_codes(self) -> None:
         """Forget the codes of sensors: some have been freed."""
         self._of_codes[:] = NOBODY
@@ -130,6 +137,18 @@ class HealthTable:
         columns["late"] = columns["late"] * faded + np.bincount(at, late * weight, len(rows))
         self._rows[rows] = columns
         self._changed(np.unique(columns["part"]).tolist())
+
+    def count_one(self, row: int, received_at_us: int) -> None:
+        """Count one detection that was on time, as `count` does."""
+        since_us, seen_us, count, late = (self._rows[name] for name in ("since_us", "seen_us", "count", "late"))
+        before_us, counted = int(seen_us[row]), float(count[row])
+        if counted == 0:
+            since_us[row] = before_us = received_at_us
+        newest_us = seen_us[row] = max(received_at_us, before_us)
+        faded, weight = (float(_faded(newest_us - us)) for us in (before_us, received_at_us))
+        count[row] = counted * faded + weight
+        late[row] *= faded
+        self._changed([int(self._rows["part"][row])])
 
     def add_level(self, row: int, template: str, part_of_level: int) -> None:
         """Count the level of one error, by the template that its detection used."""
@@ -265,7 +284,7 @@ class HealthTable:
         ]
 
 
-def _faded(age_us: Int64Array) -> FloatArray:
+def _faded(age_us: Int64Array | int) -> FloatArray:
     """Return what a detection of that age counts."""
     faded: FloatArray = np.exp2(-age_us / 1e6 / HALF_LIFE_S)
     return faded

@@ -15,6 +15,7 @@ NO_STEP_IS_TOO_LONG_US = 2**62
 NOT_SILENT_US = 2**62  # of an area before its first frame
 LONG_AGO_US = -(2**61)  # its difference to every other time is an int64
 NOWHERE = -1  # the partition of a code that no area has
+UNSETTLED = -1  # a heartbeat came since
 
 
 class PartitionClock(Struct, array_like=True):
@@ -111,6 +112,7 @@ class Areas:
         self.times = AreaTimes()
         self.clocks: dict[int, PartitionClock] = {}
         self.floors_us: dict[int, Int64Array] = {}  # see `OnTime`: by stream code, then by area code
+        self.settled_quiet_us: int | None = UNSETTLED  # the silence by which `AreaSilence` moved all watermarks last
         self._changed: set[str] = set()
         self._forgotten: set[str] = set()
         self._codes: Codes[str] = Codes()
@@ -248,6 +250,7 @@ class AreaSilence:
         """Take the next record of a partition, a heartbeat."""
         clock = self._heard(partition, received_at_us)
         clock.beaten_us = clock.listened_us
+        self._areas.settled_quiet_us = UNSETTLED
 
     def frame(self, area: Area, partition: int, received_at_us: int) -> int:
         """Take a frame, which ends a silence; return how far this batch had moved its area's watermark."""
@@ -260,6 +263,9 @@ class AreaSilence:
 
     def settle(self) -> None:
         """Move the watermarks of all areas; call it at the end of the batch, and once after a restart."""
+        if self._areas.settled_quiet_us == self._quiet_us:  # no heartbeat came since, and nothing else moves any
+            return
+        self._areas.settled_quiet_us = self._quiet_us
         times, beaten_us = self._areas.times, {number: clock.beaten_us for number, clock in self._areas.clocks.items()}
         moved_us = np.zeros(len(times.partition), np.int64)
         if self._quiet_us is not None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
-from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.decoding import DecodedFrame
-from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns
 from coincide.fusion.rows.rates import MINUTE_US, Background
 from coincide.fusion.rows.stamps import NO_SENSOR, StampTable, Unusable
+from coincide.joins.lateness import Us
 from coincide.wire.detection_record import Stamp
 
 OUT_OF_RANGE = Unusable("time_out_of_range", "earliest_us and latest_us must lie from 1898 to 2112")
@@ -84,41 +87,44 @@ class BatchRows:
         return len(self.ids)
 
 
-@dataclass
-class BatchRowsBuilder:
-    """Collects frames into `BatchRows`."""
+class ArrivedFrame(NamedTuple):
+    """A frame at its position in the batch, which had moved its area's watermark by `moved_us` before."""
 
-    _frames: list[DecodedFrame] = field(default_factory=list)
-    _per_frame: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    position: int
+    content: DecodedFrame
+    area: Area
+    moved_us: int
 
-    def add(self, position: int, frame: DecodedFrame, area: Area, moved_us: int) -> None:
-        """Add a frame of `area`, whose watermark the batch had moved by `moved_us` before."""
-        self._frames.append(frame)
-        self._per_frame.append((len(frame), position, frame.received_at_us, area.code, moved_us))
 
-    def build(self) -> BatchRows:
-        """Return the rows of all frames added."""
-        frames = self._frames
-        per_frame = np.array(self._per_frame, np.int64).reshape(-1, 5)
-        frame, received, area, moved = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
-        stamps = BatchStamps([frame.stamps for frame in frames], per_frame[:, 3].astype(np.int32))
-        nobody, no_rows = np.empty(0, np.int32), np.empty(0, np.int64)
-        stamp = np.concatenate([nobody, *(each.stamp + stamps.first(nth) for nth, each in enumerate(frames))])
-        detected_at_us = np.concatenate([no_rows, *(each.detected_at_us for each in frames)])
-        return BatchRows(
-            stamps=stamps,
-            ids=[id_ for each in frames for id_ in each.ids],
-            payload=[payload for each in frames for payload in each.payload],
-            frame=frame,
-            received_at_us=np.ascontiguousarray(received),
-            detected_at_us=detected_at_us,
-            latest_us=detected_at_us + stamps.latest_us[stamp],
-            moved_us=np.ascontiguousarray(moved),
-            area=area.astype(np.int32),
-            stamp=stamp,
-            template=stamps.template[stamp],
-            stream=stamps.stream[stamp],
-        )
+def batch_of(frames: Sequence[ArrivedFrame]) -> BatchRows:
+    """Return the rows of all frames."""
+    contents = [frame.content for frame in frames]
+    heads = [(len(each), at, each.received_at_us, area.code, moved) for at, each, area, moved in frames]
+    per_frame = np.array(heads, np.int64).reshape(-1, 5)
+    frame, received, area, moved = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
+    stamps = BatchStamps([each.stamps for each in contents], per_frame[:, 3].astype(np.int32))
+    nobody, no_rows = np.empty(0, np.int32), np.empty(0, np.int64)
+    stamp = np.concatenate([nobody, *(each.stamp + stamps.first(nth) for nth, each in enumerate(contents))])
+    detected_at_us = np.concatenate([no_rows, *(each.detected_at_us for each in contents)])
+    return BatchRows(
+        stamps=stamps,
+        ids=[id_ for each in contents for id_ in each.ids],
+        payload=[payload for each in contents for payload in each.payload],
+        frame=frame,
+        received_at_us=np.ascontiguousarray(received),
+        detected_at_us=detected_at_us,
+        latest_us=detected_at_us + stamps.latest_us[stamp],
+        moved_us=np.ascontiguousarray(moved),
+        area=area.astype(np.int32),
+        stamp=stamp,
+        template=stamps.template[stamp],
+        stream=stamps.stream[stamp],
+    )
+
+
+def are_out_of_range(earliest_us: Us, latest_us: Us) -> BoolArray | bool:
+    """Whether times lie outside the years that can be computed with."""
+    return (earliest_us < EARLIEST_TIME_US) | (latest_us > LATEST_TIME_US)
 
 
 def faults(batch: BatchRows) -> dict[int, Unusable]:
@@ -128,7 +134,7 @@ def faults(batch: BatchRows) -> dict[int, Unusable]:
         for row in np.flatnonzero(~stamps.is_usable[batch.stamp]).tolist():
             refused[row] = stamps.refused(int(batch.stamp[row]))
     earliest_us = batch.detected_at_us + stamps.earliest_us[batch.stamp]
-    for row in np.flatnonzero((earliest_us < EARLIEST_TIME_US) | (batch.latest_us > LATEST_TIME_US)).tolist():
+    for row in np.flatnonzero(are_out_of_range(earliest_us, batch.latest_us)).tolist():
         refused.setdefault(row, OUT_OF_RANGE)
     return refused
 
@@ -162,6 +168,10 @@ def count_detections(areas: Areas, rows: EventColumns, watermark_us: Int64Array)
 
 def _alike(rows: EventColumns, minute: Int64Array) -> tuple[list[int], list[int]]:
     """Return the first row of each (minute, sensor, stream), in order, and how many are alike."""
+    if len(rows) <= FEW_ROWS:
+        kinds = list(zip(minute.tolist(), rows.sensor.tolist(), rows.stream.tolist(), strict=True))
+        distinct = dict.fromkeys(kinds)
+        return [kinds.index(kind) for kind in distinct], [kinds.count(kind) for kind in distinct]
     sensors, streams = (int(codes.max(initial=0)) + 1 for codes in (rows.sensor, rows.stream))
     key = ((minute - minute.min(initial=0)) * sensors + rows.sensor) * streams + rows.stream
     _, first, counts = np.unique(key, return_index=True, return_counts=True)

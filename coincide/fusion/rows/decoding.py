@@ -97,10 +97,11 @@ def _decode(value: bytes) -> FrameRecord | _RawFrame:
 
 
 def _check_length(columns: DetectionColumns | _RawColumns, limits: Limits) -> None:
-    lengths = {name: len(column) for name, column in structs.asdict(columns).items() if column is not UNSET}
-    rows = len(columns.id)
-    if any(length != rows for length in lengths.values()):
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
+    rows, attributes = len(columns.id), columns.attributes
+    given = rows if attributes is UNSET else len(attributes)
+    if not len(columns.stamp) == len(columns.detected_at_us) == rows == given:
+        named = structs.asdict(columns).items()
+        said = ", ".join(f"{name} {len(column)}" for name, column in named if column is not UNSET)
         raise FrameError(f"the columns must have one length: {said}")
     if rows > limits.max_frame_detections:
         raise FrameError(f"the frame has {rows} detections: at most {limits.max_frame_detections}")
@@ -109,13 +110,13 @@ def _check_length(columns: DetectionColumns | _RawColumns, limits: Limits) -> No
 def _whole(frame: FrameRecord, stamps: StampTable, limits: Limits) -> DecodedFrame | None:
     """Return all rows of a frame; None if some cannot be used."""
     columns = frame.detections
-    stamp = np.array(columns.stamp, np.int32)
-    if stamp.max(initial=-1) >= len(stamps):
+    if max(columns.stamp, default=-1) >= len(stamps):
         return None
-    payload = packed(columns, len(stamp), limits.max_attributes_bytes)
+    payload = packed(columns, len(columns.id), limits.max_attributes_bytes)
     if payload is None:
         return None
     detected_at_us = np.array(columns.detected_at_us, np.int64)
+    stamp = np.array(columns.stamp, np.int32)
     return DecodedFrame(frame.area, frame.received_at_us, stamps, stamp, detected_at_us, columns.id, payload)
 
 

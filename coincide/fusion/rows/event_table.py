@@ -19,6 +19,7 @@ from coincide.errors import HistogramError
 from coincide.templates.codes import TemplateRegistry
 
 SMALLEST_CAPACITY = 1024
+FEW_ROWS = 32  # a loop over so many takes no longer than what numpy asks for each call
 
 
 @dataclass
@@ -82,6 +83,7 @@ class EventTable:
     def __init__(self) -> None:
         self._rows = EventColumns.empty()
         self._size = 0
+        self._shown: EventColumns | None = None  # as long as nothing changes
 
     def __len__(self) -> int:
         return self._size
@@ -89,23 +91,26 @@ class EventTable:
     @property
     def columns(self) -> EventColumns:
         """The rows; their arrays may be written to, and are valid until the table changes."""
-        arrays: Iterable[Any] = (array[: self._size] for array in self._rows.arrays())
-        return EventColumns(self._rows.ids, self._rows.payload, *arrays)
+        if self._shown is None:
+            arrays: Iterable[Any] = (array[: self._size] for array in self._rows.arrays())
+            self._shown = EventColumns(self._rows.ids, self._rows.payload, *arrays)
+        return self._shown
 
     def append(self, rows: EventColumns) -> None:
         """Add rows whose sequence numbers come after those that are there."""
         end = self._size + len(rows)
         self._reserve(end)
+        is_one = len(rows) == 1  # which takes a quarter of the time as an item
         for mine, new in zip(self._rows.arrays(), rows.arrays(), strict=True):
-            mine[self._size : end] = new
+            mine[self._size if is_one else slice(self._size, end)] = new[0] if is_one else new
         self._rows.ids.extend(rows.ids)
         self._rows.payload.extend(rows.payload)
-        self._size = end
+        self._size, self._shown = end, None
 
     def keep(self, rows: BoolArray) -> None:
         """Drop all other rows."""
         self._rows = self.columns.where(rows)
-        self._size = len(self._rows)
+        self._size, self._shown = len(self._rows), None
 
     def positions(self, seq: Int64Array) -> PositionArray:
         """Return the position of each sequence number, -1 where it is not in the table any more."""

@@ -12,7 +12,7 @@ from msgspec import Struct, msgpack
 from coincide import Histogram
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns, VerifiedTemplates
 from coincide.fusion.saving.state_format import FORMAT, decode_state
 
 ROW_BYTES = 4 * 8 + 4 * 2 + 4  # sequence number, two times, offset, four codes, lengths of the two strings
@@ -58,6 +58,9 @@ class SlotWriter:
 
     def split(self, rows: EventColumns) -> Iterator[slice]:
         """Cut the rows into stretches that fit into a slot each, at least one row each."""
+        if 0 < len(rows) <= FEW_ROWS and self._most_bytes(rows) <= self.max_slot_bytes:
+            yield slice(0, len(rows))
+            return
         row_bytes = ROW_BYTES + lengths(rows.ids) + lengths(rows.payload)
         before = np.concatenate(([0], np.cumsum(row_bytes)))
         start = 0
@@ -69,6 +72,12 @@ class SlotWriter:
             stop = start + _fitting(before[start : stop + 1] + np.cumsum(template_bytes), 0, self.max_slot_bytes)
             yield slice(start, stop)
             start = stop
+
+    def _most_bytes(self, rows: EventColumns) -> int:
+        """Return how many bytes rows take at most: as if no two of them had the same template."""
+        texts = sum(map(len, rows.ids)) + sum(map(len, rows.payload))
+        edges = sum(len(self.templates.histogram(code).edges_s) for code in rows.template.tolist())
+        return ROW_BYTES * len(rows) + texts + 16 * edges
 
     def encode(self, number: int, rows: EventColumns, part: slice) -> bytes:
         """Return the slot that holds part of the rows."""
@@ -111,6 +120,10 @@ def lengths(texts: Sequence[str] | Sequence[bytes]) -> Int64Array:
 
 def _local(codes: CodeArray) -> tuple[list[int], PositionArray, npt.NDArray[np.uint16]]:
     """Return the distinct codes in order of appearance, the first row of each, and each row's position among them."""
+    if len(codes) == 1:
+        return codes.tolist(), *_ONE_ROW
+    if len(codes) <= FEW_ROWS:
+        return _local_of_few(codes.tolist())
     distinct, at = _looked_up(codes)
     first_row = np.full(len(distinct), len(codes), np.intp)
     first_row[at[::-1]] = np.arange(len(codes))[::-1]  # of equal codes the last one written is the first row
@@ -118,6 +131,12 @@ def _local(codes: CodeArray) -> tuple[list[int], PositionArray, npt.NDArray[np.u
     rank = np.empty(len(distinct), "<u2")
     rank[order] = np.arange(len(order))
     return distinct[order].tolist(), first_row[order], rank[at]
+
+
+def _local_of_few(codes: list[int]) -> tuple[list[int], PositionArray, npt.NDArray[np.uint16]]:
+    position = {code: nth for nth, code in enumerate(dict.fromkeys(codes))}
+    first_row = np.array([codes.index(code) for code in position], np.intp)
+    return list(position), first_row, np.array([position[code] for code in codes], "<u2")
 
 
 def _looked_up(codes: CodeArray) -> tuple[Int64Array, PositionArray]:
@@ -129,4 +148,5 @@ def _looked_up(codes: CodeArray) -> tuple[Int64Array, PositionArray]:
     return distinct.astype(np.int64), at
 
 
+_ONE_ROW = np.zeros(1, np.intp), np.zeros(1, "<u2")
 _decoder = msgpack.Decoder(Slot)

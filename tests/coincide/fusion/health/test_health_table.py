@@ -51,6 +51,16 @@ def health(table: HealthTable, now_us: int, sensor: str) -> SensorHealth:
     return found
 
 
+@given(st.lists(st.tuples(st.sampled_from(["mic-1", "mic-2"]), st.integers(0, 7_200)), max_size=20))
+def test_one_detection_counts_as_a_column_of_one(heard: list[tuple[str, int]]) -> None:
+    table, twin = HealthTable(), HealthTable()
+    for sensor, at_s in heard:
+        at_us = NOON_US + at_s * SECOND_US
+        table.count_one(table.row("bay", sensor, "noise"), at_us)
+        hear(twin, at_us, sensor)
+    assert table.tell(NOON_US) == twin.tell(NOON_US)
+
+
 @given(st.lists(st.tuples(st.integers(0, 7_200), st.booleans()), min_size=1, max_size=40), st.data())
 def test_rate_and_late_share_are_those_of_the_slow_twin_however_it_was_batched(
     heard: list[tuple[int, bool]], data: st.DataObject

@@ -1,0 +1,138 @@
+"""Plain rows: a handful of rows that are usable, on time and new to their sensors, judged one by one.
+
+A push of a few detections seldom has others. The laws are those of the columns (`BatchRows`, `OnTime`, `Watermark`,
+`first_arrivals`), of which numpy would ask a hundred calls for so few rows. Judging changes nothing: if any row is not
+plain, the columns judge them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.fusion.rows.areas import Area, Areas, AreaSensor
+from coincide.fusion.rows.batch_rows import ArrivedFrame, are_out_of_range
+from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.on_time import OnTime
+from coincide.fusion.rows.stamps import NO_SENSOR, StampTable
+from coincide.joins.lateness import late_by_us, raised_us
+
+
+class PlainRow(NamedTuple):
+    """One row, the position of its frame in the batch, and the watermark of its area there."""
+
+    id: str
+    payload: bytes
+    detected_at_us: int
+    latest_us: int
+    received_at_us: int
+    area: int
+    template: int
+    stream: int
+    frame: int
+    watermark_us: int
+    table: StampTable
+    stamp: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where its stamp stands among those of the batch."""
+        return self.frame, self.stamp
+
+    def sensor(self, areas: Areas) -> AreaSensor:
+        """Return its sensor, which has a code from now on."""
+        code = int(self.table.sensor[self.stamp])
+        if code != NO_SENSOR:
+            return areas.sensor_of(code)
+        known = areas.sensor(areas.area_of(self.area), self.table.stamps[self.stamp].sensor)
+        self.table.sensor[self.stamp] = known.code
+        return known
+
+
+@dataclass(eq=False)
+class PlainJudge:
+    """Judges the rows of a batch; `reached_us` says how far they bring each area, by code, but for heartbeats."""
+
+    areas: Areas
+    on_time: OnTime
+    reached_us: dict[int, int] = field(default_factory=dict)
+    _ids: set[tuple[int, str, str]] = field(default_factory=set)
+
+    def rows(self, frames: Iterable[ArrivedFrame]) -> list[PlainRow] | None:
+        """Return the rows of all frames; None if one of them is not plain."""
+        if self.on_time.floors_us:
+            return None
+        judged: list[PlainRow] = []
+        for frame in frames:
+            for row in self._of_frame(frame):
+                if row is None:
+                    return None
+                judged.append(row)
+        return judged
+
+    def _of_frame(self, frame: ArrivedFrame) -> Iterator[PlainRow | None]:
+        content = frame.content
+        columns = content.ids, content.payload, content.detected_at_us.tolist(), content.stamp.tolist()
+        for id_, payload, detected_at_us, stamp in zip(*columns, strict=True):
+            row = self._row(frame, id_, payload, detected_at_us, stamp)
+            yield row if row is not None and self._is_on_time(row) and self._is_new(row, frame.area) else None
+
+    def _row(self, frame: ArrivedFrame, id_: str, payload: bytes, detected_at_us: int, stamp: int) -> PlainRow | None:
+        """Return a row, which raises its area's watermark; None if it cannot be used."""
+        table, code, received_at_us = frame.content.stamps, frame.area.code, frame.content.received_at_us
+        earliest_us, latest_us = (detected_at_us + int(us[stamp]) for us in (table.earliest_us, table.latest_us))
+        if stamp in table.refused or are_out_of_range(earliest_us, latest_us):
+            return None
+        before_us = self.reached_us.get(code)
+        before_us = self.areas.watermark.us(code) if before_us is None else before_us
+        reached_us = raised_us(before_us, latest_us - frame.moved_us, received_at_us - frame.moved_us)
+        self.reached_us[code] = reached_us
+        return PlainRow(
+            id_,
+            payload,
+            detected_at_us,
+            latest_us,
+            received_at_us,
+            code,
+            int(table.template[stamp]),
+            int(table.stream[stamp]),
+            frame.position,
+            reached_us + frame.moved_us,
+            table,
+            stamp,
+        )
+
+    def _is_on_time(self, row: PlainRow) -> bool:
+        return late_by_us(row.watermark_us, row.latest_us, int(self.on_time.delays_us[row.stream])) <= 0
+
+    def _is_new(self, row: PlainRow, area: Area) -> bool:
+        """Whether neither the sensor remembers the id, nor a row of the batch has it."""
+        name, before = row.table.stamps[row.stamp].sensor, len(self._ids)
+        self._ids.add((row.area, name, row.id))
+        known = area.sensors.get(name)
+        return len(self._ids) > before and (known is None or row.id not in known.remembered)
+
+
+def columns_of(rows: Sequence[PlainRow], sensor: Sequence[int], first_seq: int, offset: Sequence[int]) -> EventColumns:
+    """Return accepted rows, numbered from `first_seq` on; `sensor` is the code of each, `offset` that of each frame."""
+    if not rows:
+        return EventColumns.empty()
+    ids, payload, detected_us, latest_us, received_us, area, template, stream, frame, *_ = zip(*rows, strict=True)
+    return EventColumns(
+        ids=list(ids),
+        payload=list(payload),
+        seq=np.arange(first_seq, first_seq + len(rows)),
+        detected_at_us=np.array(detected_us, np.int64),
+        latest_us=np.array(latest_us, np.int64),
+        received_at_us=np.array(received_us, np.int64),
+        offset=np.array([offset[at] for at in frame], np.int64),
+        area=np.array(area, np.int32),
+        sensor=np.array(sensor, np.int32),
+        template=np.array(template, np.int32),
+        stream=np.array(stream, np.int32),
+        slot=np.zeros(len(rows), np.int32),
+        remembered=np.array([True] * len(rows)),
+    )
