@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.arrays.order import group_starts, stable_order
 
 BEFORE_ALL_US = -(2**62)  # the watermark of an area that has seen nothing: no detection is late
@@ -53,6 +53,10 @@ class Watermark:
     def us(self, area: int) -> int:
         """Return the watermark of one area; BEFORE_ALL_US if it has seen nothing."""
         return int(self._us[area]) if area < len(self._us) else BEFORE_ALL_US
+
+    def of(self, areas: PositionArray) -> Int64Array:
+        """Return the watermarks of areas that are known."""
+        return self._us[areas]
 
     def put(self, area: int, watermark_us: int) -> None:
         """Set how far one area has come: as it was when it was saved, or back to BEFORE_ALL_US."""

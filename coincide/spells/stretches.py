@@ -114,12 +114,35 @@ class Stretches:
         columns = zip(*(part.columns() for part in parts), strict=True)
         return cls(*map(np.concatenate, columns)).counted()
 
+    def with_new(self, new: Stretches) -> Stretches:
+        """Return these and new ones."""
+        at = self._place_of(new) if len(new) == 1 else None
+        if at is None:
+            return Stretches.joined([self, new])
+        pairs = zip(self.columns(), new.columns(), strict=True)
+        return Stretches(*(np.concatenate((column[:at], one, column[at:])) for column, one in pairs))
+
+    def of_groups(self, groups: Int64Array) -> Stretches:
+        """Return those of some groups."""
+        if len(groups) > 1:
+            return self.take(np.isin(self.group, groups))
+        return self.take(self._rows_of(int(groups[0])) if len(groups) else slice(0))
+
+    def _place_of(self, one: Stretches) -> int | None:
+        """Return where a single one comes in; None if there is one at that instant of its group."""
+        rows, us = self._rows_of(int(one.group[0])), int(one.first_us[0])
+        at = int(rows.start + self.first_us[rows].searchsorted(us))
+        return None if at < rows.stop and self.first_us[at] == us else at
+
+    def _rows_of(self, group: int) -> slice:
+        return slice(int(self.group.searchsorted(group, "left")), int(self.group.searchsorted(group, "right")))
+
     def columns(self) -> list[npt.NDArray[Any]]:
         """Return the columns, in the order of the fields."""
         return [getattr(self, name) for name in _COLUMNS]
 
-    def take(self, rows: npt.NDArray[Any]) -> Stretches:
-        """Return some of them: positions or a mask."""
+    def take(self, rows: npt.NDArray[Any] | slice) -> Stretches:
+        """Return some of them: positions, a mask, or a slice."""
         return Stretches(*(column[rows] for column in self.columns()))
 
     def with_templates(self, first: CodeArray, last: CodeArray) -> Stretches:
@@ -128,6 +151,8 @@ class Stretches:
 
     def counted(self) -> Stretches:
         """Return those that count at their instant, by (group, instant)."""
+        if len(self) == 1:
+            return self
         return self.take(counted_rows(self.first_us, self.group, self.first))
 
     def runs(self, rule: SpellRule, templates: TemplatesInOrder) -> Spells:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
@@ -56,6 +57,11 @@ class QueryInForce(Generic[OfKind]):
     def is_suspended(self) -> bool:
         """Whether it is suspended everywhere."""
         return EVERYWHERE in self.suspensions
+
+    @cached_property
+    def document(self) -> bytes:
+        """The query as JSON."""
+        return msgspec.json.encode(self.query.to_json())
 
     def follow(self, known: InForce) -> None:
         """Go on with what a version before it has counted and, if it may use that, processed."""

@@ -206,8 +206,6 @@ class FusionCore:
             watermark_us=WatermarkRange(*(int(us) for us in (reached_us.min(), reached_us.max())))
             if len(reached_us)
             else WatermarkRange(None, None),
-            area_watermarks_us=dict(
-                sorted((area.name, areas.watermark.us(area.code)) for area in areas.latest(MOST_AREAS))
-            ),
+            area_watermarks_us=areas.latest_watermarks_us(MOST_AREAS),
             control_offset=state.queries.control.offset,
         )

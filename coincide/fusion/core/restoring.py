@@ -61,7 +61,7 @@ def header_of(state: ShardState) -> Header:
 
 def _saved_query(active: InForce) -> SavedQuery:
     _, *names = SavedQuery.__struct_fields__
-    return SavedQuery(json.encode(active.query.to_json()), *(getattr(active, name) for name in names))
+    return SavedQuery(active.document, *(getattr(active, name) for name in names))
 
 
 def restored_state(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import json
@@ -70,7 +70,7 @@ class QueryEpisodes:
     slots: EpisodeSlots
     _live: dict[GroupKey, list[LiveEpisode]] = field(default_factory=dict)
     _changes: dict[GroupKey, GroupChanges] = field(default_factory=dict)
-    _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
+    _is_behind: bool = True  # whether time may have gone past groups in areas where it stands still
     _loose: dict[tuple[str, str], GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
     def add(self, match: MatchRecord, since: int, revision: int) -> None:
@@ -90,17 +90,19 @@ class QueryEpisodes:
         episode.phase = Phase.CLOSED if phase is Phase.FINAL else phase  # no record has said that it is final
         self._keep(episode)
 
-    def changes(self, watermark_of: WatermarkOf) -> list[EpisodeRecord]:
-        """Return what has changed since it was last asked, by group and start."""
+    def changes(self, watermark_of: WatermarkOf, moved: Container[str] | None = None) -> list[EpisodeRecord]:
+        """Return what has changed since it was last asked, by group and start.
+
+        Since then the watermarks of areas that `moved` may have; None: of all.
+        """
         entries: list[Entry] = []
         for group, changes in self._changes.items():
             entries += self._regroup(group, changes, watermark_of(group))
         self._changes = {}
-        reached_us = {group: watermark_of(group) for group in self._live}
-        for group, watermark_us in reached_us.items():
-            if self._seen_us.get(group, NEVER_US) != watermark_us:
-                entries += self._move_on(group, watermark_us)
-        self._seen_us = reached_us
+        for group in list(self._live):
+            if self._is_behind or moved is None or group.area in moved:
+                entries += self._move_on(group, watermark_of(group))
+        self._is_behind = False
         return in_order(entries)
 
     def goes_on_with(self, active: ActiveQuery) -> bool:
@@ -110,7 +112,7 @@ class QueryEpisodes:
     def follow(self, query: Query, horizon_us: int) -> None:
         """Go on with another version of the query that coalesces by the same rule."""
         self.query, self.horizon_us = query, horizon_us
-        self._seen_us = {}
+        self._is_behind = True
 
     def ended(self) -> list[EpisodeRecord]:
         """Return every episode as final, and keep none."""

@@ -97,6 +97,9 @@ class JoinKind(ShardKind):
 
     def _matches(self, turns: QueryTurns, active: ActiveQuery, accepted: AcceptedBatch) -> list[OutputRecord]:
         """Return the matches of one query, and hand them to its episodes if it coalesces."""
+        if not turns.is_fatal(active) and not self.finder.has_new(active):
+            self.end_seconds(active)
+            return []
         matches = turns.in_time(active, lambda check: self._found(active, accepted, check))
         active.matches += len(matches)
         self.end_seconds(active)
@@ -113,6 +116,8 @@ class JoinKind(ShardKind):
         `check` is called between blocks of work that take a second at most.
         """
         tuples = self.tuples(active, accepted, check)
+        if not len(tuples.members):
+            return
         self.member_errors.take(tuples.members, self.recorder.table.columns, active.query.graph)
         yield from self.recorder.matches(active, tuples, accepted, check)
 

@@ -44,9 +44,13 @@ class QueryTurns:
         """Whether a query may give answers somewhere."""
         return not (active.paused or active.is_suspended or self._is_stopped(active))
 
+    def is_fatal(self, active: InForce) -> bool:
+        """Whether workers died at a query that took these records before."""
+        return active.query.id in self.host.fatal
+
     def in_time(self, active: InForce, answers: Answers[Answer]) -> list[Answer]:
         """Return all answers of one query; if they are too dear, suspend it and return none."""
-        if active.query.id in self.host.fatal:
+        if self.is_fatal(active):
             self._suspend(active, "memory", None, None)
             return []
         self.host.at_work(active.query.id)

@@ -50,6 +50,10 @@ class Finder:
         """The rows of the last batch, by number, and their attributes that are no numbers where a filter needs one."""
         return self._buffers.no_numbers
 
+    def has_new(self, active: ActiveQuery) -> bool:
+        """Whether rows of the last insert may play a role of a query."""
+        return self._buffers.has_new(active.query.id)
+
     def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Buffer exactly the given rows."""
         self._buffers.clear()
@@ -89,12 +93,14 @@ class Finder:
             matches = search.joined(search.change_blocks(new, order.goes_first, None, work))
         except CandidateLimitError as error:
             raise TooManyCandidatesError from error
+        if not len(matches.members):
+            return MatchTuples.none(len(active.query.roles))
         supersedes = None if matches.supersedes is None else _positions(matches.supersedes, table)
         return MatchTuples(_positions(matches.members, table), supersedes).in_order()
 
     def _search_of(self, query: Query) -> InstalledPattern:
         known = self._searches.get(query.id)
-        if known is not None and known[0] == query:
+        if known is not None and (known[0] is query or known[0] == query):
             return known[1]
         if known is not None:
             self._retire(query.id)

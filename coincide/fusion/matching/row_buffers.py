@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +47,13 @@ class BufferKey:
     equal: Equal
     source: Source
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.equal, self.source))  # asked for at every look-up, and long
+
 
 def places_of(query: Query) -> tuple[BufferKey, ...]:
     """Return where the members of each role are buffered."""
@@ -60,6 +68,8 @@ class RowBuffers:
 
     def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates) -> None:
         self._streams, self._areas, self._registry = streams, areas, templates
+        self._followed: list[Query] = []
+        self._places: dict[str, tuple[BufferKey, ...]] = {}  # of each query, by id
         self._groups: dict[Equal, AttributeGroups] = {}
         self._buffers: dict[BufferKey, Buffer] = {}
         self.templates: dict[BufferKey, TemplateRegistry] = {}
@@ -69,15 +79,17 @@ class RowBuffers:
 
     def insert(self, rows: EventColumns, queries: Iterable[Query]) -> None:
         """Buffer new rows for each of these queries; what none of them names goes, and a new place begins with them."""
-        places = list(dict.fromkeys(place for query in queries for place in places_of(query)))  # in order, each once
-        self._groups = {place.equal: self._groups_by(place.equal) for place in places if place.equal is not None}
-        self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
-        self.templates = dict.fromkeys(places, self._registry)
-        self.no_numbers = set()
-        self.new = {place: self._events(place, rows) for place in places}
-        self._inserted = len(rows)
-        for place, buffer in self._buffers.items():
-            buffer.insert(self.new[place])
+        self._follow(list(queries))
+        self.no_numbers, self._inserted = set(), len(rows)
+        streams = set(rows.stream.tolist())
+        came = [place for place in self._buffers if self._streams[place.source.stream] in streams]
+        self.new = {place: self._events(place, rows) for place in came}
+        for place, events in self.new.items():
+            self._buffers[place].insert(events)
+
+    def has_new(self, query: str) -> bool:
+        """Whether rows of the last insert may play a role of a query."""
+        return any(len(self.new.get(place, ())) for place in self._places[query])
 
     @property
     def are_grouped_by_value(self) -> bool:
@@ -91,7 +103,7 @@ class RowBuffers:
 
     def clear(self) -> None:
         """Forget all rows."""
-        self._groups, self._buffers = {}, {}
+        self._followed, self._groups, self._buffers = [], {}, {}
 
     def new_among(self, seqs: Int64Array) -> dict[BufferKey, Events]:
         """Return those of the rows of the last insert that have one of these sequence numbers, which rise."""
@@ -102,6 +114,16 @@ class RowBuffers:
     def buffer(self, source: BufferKey) -> Buffer:
         """Return the buffer of a place."""
         return self._buffers[source]
+
+    def _follow(self, queries: list[Query]) -> None:
+        """Have the places of these queries, unless these are what was followed last."""
+        if queries == self._followed:
+            return
+        self._followed, self._places = queries, {query.id: places_of(query) for query in queries}
+        places = list(dict.fromkeys(place for of_query in self._places.values() for place in of_query))  # in order
+        self._groups = {place.equal: self._groups_by(place.equal) for place in places if place.equal is not None}
+        self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
+        self.templates = dict.fromkeys(places, self._registry)
 
     def _groups_by(self, equal: str) -> AttributeGroups:
         return self._groups.get(equal) or AttributeGroups(equal)

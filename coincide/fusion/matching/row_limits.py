@@ -103,6 +103,8 @@ class RowLimits:
 
     def _within_limits(self, tuples: MatchTuples) -> MatchTuples:
         """Count what each row completes, in the order of arrival, and leave out what comes after a broken limit."""
+        if not len(tuples.members):
+            return tuples
         rows = self.accepted.rows
         completed_by = tuples.members.max(axis=1, initial=ABSENT) - self.first_position
         matches = np.bincount(completed_by, minlength=len(rows))
@@ -142,6 +144,8 @@ class RowLimits:
 
 def forget_past_seconds(active: ActiveQuery, areas: Areas) -> None:
     """Forget the counts of seconds that are over; call it at the end of a batch."""
+    if not active.match_counts:
+        return
     known = ((name, count, areas.get(name)) for name, count in active.match_counts.items())
     active.match_counts = {
         name: count

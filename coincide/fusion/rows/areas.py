@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from coincide.arrays.key_codes import Codes
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.rates import DetectionRates
 from coincide.joins.lateness import BEFORE_ALL_US, Watermark
 
@@ -113,6 +113,8 @@ class Areas:
         self.clocks: dict[int, PartitionClock] = {}
         self.floors_us: dict[int, Int64Array] = {}  # see `OnTime`: by stream code, then by area code
         self.settled_quiet_us: int | None = UNSETTLED  # the silence by which `AreaSilence` moved all watermarks last
+        self.forgotten = 0  # how many were, so far
+        self._in_order: tuple[list[str], PositionArray] | None = None  # names and codes, until an area comes or goes
         self._changed: set[str] = set()
         self._forgotten: set[str] = set()
         self._codes: Codes[str] = Codes()
@@ -158,8 +160,9 @@ class Areas:
         """Return the area of that name; one not known yet counts from `next_seq` on."""
         code = self._codes.code(name)
         if code not in self._areas:
-            self._areas[code] = Area(code, name, next_seq)
+            self._areas[code], self._in_order = Area(code, name, next_seq), None
             self.times.put(code, 0, BEFORE_ALL_US, NOT_SILENT_US)
+            self.watermark.put(code, BEFORE_ALL_US)
         return self._areas[code]
 
     def clock_of(self, area: Area) -> PartitionClock:
@@ -182,13 +185,16 @@ class Areas:
         """Return the sensor that has the code."""
         return self._sensors[code]
 
-    def latest(self, most: int) -> list[Area]:
-        """Return the areas from which frames came last, at most so many."""
-        heard_us = self.times.last_received_us
-        known = np.flatnonzero((self.times.partition != NOWHERE) & (heard_us > BEFORE_ALL_US))
-        if len(known) > most:
-            known = known[np.argpartition(heard_us[known], -most)[-most:]]
-        return [self._areas[code] for code in known.tolist()]
+    def latest_watermarks_us(self, most: int) -> dict[str, int]:
+        """Return the watermarks of the areas from which frames came last, at most so many, by name."""
+        if self._in_order is None:
+            named = sorted((area.name, code) for code, area in self._areas.items())
+            self._in_order = [name for name, _ in named], np.array([code for _, code in named], np.intp)
+        names, codes = self._in_order
+        if len(names) > most:
+            at = np.sort(np.argpartition(self.times.last_received_us[codes], -most)[-most:])
+            names, codes = [names[nth] for nth in at.tolist()], codes[at]
+        return dict(zip(names, self.watermark.of(codes).tolist(), strict=True))
 
     def idle(self, longer_than_us: int) -> list[Area]:
         """Areas whose last frame came so long before the last record of their partition (another may be far ahead)."""
@@ -204,6 +210,7 @@ class Areas:
         for floor_us in self.floors_us.values():
             floor_us[area.code : area.code + 1] = BEFORE_ALL_US
         self._forgotten.add(area.name)
+        self.forgotten, self._in_order = self.forgotten + 1, None
 
     def hold(self, stream: int, since_us: Int64Array) -> None:
         """Let nothing that lies before `since_us`, by area code, be on time on a stream, whatever its delay will be."""

@@ -43,6 +43,14 @@ class OnTime:
         missing = 0 if areas is None else areas - len(since_us)
         return np.append(since_us, np.full(missing, BEFORE_ALL_US)) if missing > 0 else since_us
 
+    def moved_since(self, before: OnTime, stream: int) -> set[int]:
+        """Return the codes of the areas whose watermark, or what is on time there on a stream, was another before."""
+        areas = len(self.watermark_us)
+        watermark_us = np.full(areas, BEFORE_ALL_US)
+        watermark_us[: len(before.watermark_us)] = before.watermark_us
+        is_other = (self.watermark_us != watermark_us) | (self.since_us(stream) != before.since_us(stream, areas))
+        return set(np.flatnonzero(is_other).tolist())
+
     def _behind_us(self, stream: int) -> Int64Array:
         if stream < len(self.delays_us):
             behind_us: Int64Array = self.watermark_us - self.delays_us[stream]

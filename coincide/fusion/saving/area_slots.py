@@ -7,7 +7,7 @@ written is worked out again after a restart: see `Silence.settle`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field
 
 from msgspec import Struct, msgpack
@@ -66,26 +66,28 @@ class AreaSlots:
     _names: dict[int, list[str]] = field(default_factory=dict)  # of the areas in each slot
     _number: dict[str, int] = field(default_factory=dict)  # of the newest slot that has the area
     _newest: Counter[int] = field(default_factory=Counter)  # how many areas are in no newer slot, by number
+    _sparse: set[int] = field(default_factory=set)  # slots with few of them
+    _stale: set[int] = field(default_factory=set)  # slots with none of them
 
     @property
-    def live(self) -> set[int]:
-        """Return the numbers of the slots that are needed."""
-        return set(self._names)
+    def live(self) -> Collection[int]:
+        """The numbers of the slots that are needed."""
+        return self._names.keys()
 
     def write(self) -> None:
         """Write what this batch has changed, by name; call it at the end of the batch, after a sweep."""
-        before, (moving, forgotten) = self.live, self.areas.changes()
+        moving, forgotten = self.areas.changes()
+        self.written, self.dropped = {}, []
         for number in self._having(forgotten):
             moving.update(self._dissolved(number, but_for=forgotten))
         for name in moving:
             self._take_out(name)
         for number in self._needless():
             moving.update(self._dissolved(number))
-        self.written = {}
         names, most = sorted(moving), self._most_areas  # the order in which areas are known is another after a restart
         for first in range(0, len(names), most):
             self._write(names[first : first + most])
-        self.dropped = sorted(before - self._names.keys())
+        self.dropped.sort()
 
     def restore(self, slots: Iterable[AreaSlot]) -> None:
         """Take the areas of all slots, which come by number."""
@@ -112,10 +114,7 @@ class AreaSlots:
 
     def _needless(self) -> list[int]:
         """Return the slots of which every area is in a newer one, and the sparse ones once they are many."""
-        fewest = SPARSE_BELOW * self._most_areas
-        sparse = [number for number in self._names if self._newest[number] < fewest]
-        are_many = len(sparse) >= self.limits.merge_slots_from
-        return sparse if are_many else [number for number in sparse if not self._newest[number]]
+        return list(self._sparse if len(self._sparse) >= self.limits.merge_slots_from else self._stale)
 
     def _dissolved(self, number: int, but_for: Container[str] = ()) -> list[str]:
         """Take a slot away, and return the areas that are in no newer one."""
@@ -123,12 +122,22 @@ class AreaSlots:
         for name in names:
             del self._number[name]
         del self._newest[number]
+        self._sparse.discard(number)
+        self._stale.discard(number)
+        self.dropped.append(number)
         return [name for name in names if name not in but_for]
 
     def _take_out(self, name: str) -> None:
         number = self._number.pop(name, None)
         if number is not None:
-            self._newest[number] -= 1
+            self._count(number, self._newest[number] - 1)
+
+    def _count(self, number: int, newest: int) -> None:
+        self._newest[number] = newest
+        if newest < SPARSE_BELOW * self._most_areas:
+            self._sparse.add(number)
+        if newest == 0:
+            self._stale.add(number)
 
     def _write(self, names: list[str]) -> None:
         saved = [self._saved(name) for name in names]
@@ -139,7 +148,8 @@ class AreaSlots:
     def _note(self, number: int, names: list[str]) -> None:
         for name in names:
             self._take_out(name)
-        self._names[number], self._newest[number] = names, len(names)
+        self._names[number] = names
+        self._count(number, len(names))
         self._number |= dict.fromkeys(names, number)
 
     def _saved(self, name: str) -> SavedArea:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,9 +28,9 @@ class RowSlots:
     _row_bytes: dict[int, float] = field(default_factory=dict)  # of those that a row is in since a sweep
 
     @property
-    def live(self) -> frozenset[int]:
-        """Return the numbers of the slots that are needed."""
-        return frozenset(self._row_bytes)
+    def live(self) -> Collection[int]:
+        """The numbers of the slots that are needed."""
+        return self._row_bytes.keys()
 
     def write(self, new: EventColumns, slot: CodeArray) -> None:
         """Begin a batch with its accepted rows, and note in `slot` which slot has which."""

@@ -24,17 +24,15 @@ from coincide.templates.codes import TemplateRegistry
 from coincide.wire.fields import Scalar
 
 SPARE_CODES = 1024
-CODE_BITS = 32  # of a group; the code of its area comes above
 
 Judge = Callable[[FloatArray, Int64Array], tuple[BoolArray, BoolArray]]
 """Whether a spell begins and whether it lasts with each value, by the limits in force at its sequence number."""
 
 
 class NewReadings(NamedTuple):
-    """Groups that new readings came to, the newest revision of each, and rows whose value is no number."""
+    """Groups that new readings came to, with the newest revision of each, and rows whose value is no number."""
 
-    groups: Int64Array
-    revision: Int64Array
+    revisions: dict[int, int]
     no_number: list[int]
 
 
@@ -68,6 +66,8 @@ class HeldReadings:
     def insert(self, rows: EventColumns, since: int, judge: Judge) -> NewReadings:
         """Take the readings among rows, from sequence number `since` on."""
         ours = np.flatnonzero((rows.stream == self.stream) & (rows.seq >= since))
+        if not len(ours):
+            return NewReadings({}, [])
         readings, at, no_number = self._columns.read(rows, ours, self._areas)
         group = self._codes(rows.area[at], readings.group)
         new = readings.ts_us > self._last_settled_us(group)
@@ -88,11 +88,11 @@ class HeldReadings:
                 revision=rows.offset[at],
                 received_at_us=rows.received_at_us[at],
             )
-            self.stretches = Stretches.joined([self.stretches, Stretches.of(taken)])
-        groups, nth = np.unique(group, return_inverse=True)
-        revision = np.full(len(groups), -1)
-        np.maximum.at(revision, nth, rows.offset[at])
-        return NewReadings(groups, revision, no_number)
+            self.stretches = self.stretches.with_new(Stretches.of(taken))
+        revisions: dict[int, int] = {}
+        for of_group, offset in zip(group.tolist(), rows.offset[at].tolist(), strict=True):
+            revisions[of_group] = max(offset, revisions.get(of_group, -1))
+        return NewReadings(revisions, no_number)
 
     def settle(self, before_us: Int64Array, now_us: Int64Array) -> None:
         """Put together, by area code, what lies before `before_us`; no reading before `now_us` comes any more."""
@@ -141,13 +141,10 @@ class HeldReadings:
 
     def areas_of(self, groups: Int64Array) -> PositionArray:
         """Return the code of each group's area."""
-        known, at = np.unique(groups, return_inverse=True)
-        return np.array([self._keys[group][0] for group in known.tolist()], np.intp)[at]
+        return np.array([self._keys[group][0] for group in groups.tolist()], np.intp)
 
     def _codes(self, area: CodeArray, group: Int64Array) -> Int64Array:
-        pairs, at = np.unique((area.astype(np.int64) << CODE_BITS) | group, return_inverse=True)
-        codes = [self._code((pair >> CODE_BITS, pair & ((1 << CODE_BITS) - 1))) for pair in pairs.tolist()]
-        return np.array(codes, np.int64)[at]
+        return np.array([self._code(pair) for pair in zip(area.tolist(), group.tolist(), strict=True)], np.int64)
 
     def _code(self, pair: tuple[int, int]) -> int:
         code = self._groups.code(pair)
@@ -155,15 +152,16 @@ class HeldReadings:
         return code
 
     def _last_settled_us(self, group: Int64Array) -> Int64Array:
-        known, at = np.unique(group, return_inverse=True)
-        return np.array([self._settled_us.get(each, BEFORE_ALL_US) for each in known.tolist()], np.int64)[at]
+        return np.array([self._settled_us.get(each, BEFORE_ALL_US) for each in group.tolist()], np.int64)
 
     def _note_settled(self, settled: Stretches) -> None:
         self._settled_us |= dict(zip(settled.group.tolist(), settled.last_us.tolist(), strict=True))
 
     def _own_templates(self, template: CodeArray) -> CodeArray:
-        known, at = np.unique(template, return_inverse=True)
-        return self.templates.codes([self._of_shard.histogram(code) for code in known.tolist()])[at]
+        of_row = template.tolist()
+        known = {code: nth for nth, code in enumerate(sorted(set(of_row)))}
+        codes = self.templates.codes([self._of_shard.histogram(code) for code in known])
+        return codes[[known[code] for code in of_row]]
 
     def _forget_codes(self) -> None:
         for code in self._groups.keep_only(np.unique(self.stretches.group).astype(np.int32)).values():

@@ -32,23 +32,24 @@ class QuerySpells:
 
     def goes_on_with(self, active: ActiveSpells) -> bool:
         """Whether what is in force now adds to the same spells: the same query, or other limits."""
+        if active is self.active:
+            return True
         is_alike = self.active.query.keeps_activation(active.query)  # two changes may be of one activation
         return is_alike and active.activation_seq == self.active.activation_seq
 
     def insert(self, rows: EventColumns) -> list[int]:
         """Take the readings among new rows; return which rows have a value that is no number."""
         new = self.held.insert(rows, self.active.activation_seq, self.active.judged)
-        self._touched |= dict(zip(new.groups.tolist(), new.revision.tolist(), strict=True))
+        self._touched |= new.revisions
         return new.no_number
 
     def changes(self, before: OnTime, now: OnTime) -> Iterator[Entry]:
         """Yield what has changed; it was as `before` when that was last asked."""
         touched, self._touched = self._touched, {}
-        groups = np.array(list(touched), np.int64)
-        found = self._found(groups, before, now)
+        found = self._found(np.array(list(touched), np.int64), before, now) if touched else {}
         for group in found.keys() | (self._live.keys() & touched.keys()):
             yield from self._regrouped(group, touched[group], found.get(group, []))
-        yield from self._moved_on(now)
+        yield from self._moved_on(before, now)
 
     def rebuild(self, saved: Iterable[SettledStretch], kept: EventColumns, now: OnTime) -> None:
         """Go on from what was settled, and the rows that are kept; what was told follows from both."""
@@ -92,7 +93,7 @@ class QuerySpells:
         """Return the spells of some groups as they are now that were not final before."""
         held, rule, areas = self.held, self.active.query.rule, len(now.watermark_us)
         on_time_us = now.since_us(held.stream)
-        concerned = held.stretches.take(np.isin(held.stretches.group, groups))
+        concerned = held.stretches.of_groups(groups)
         spells = concerned.runs(rule, held.templates)
         over_us = np.where(spells.is_ended, spells.end_us, spells.runs.last_us + rule.run.hold_us)
         final_us = before.since_us(held.stream, areas)[held.areas_of(spells.runs.group)]
@@ -139,10 +140,12 @@ class QuerySpells:
             if spell.first not in known or known[spell.first].told != spell.told:
                 yield spell.revised(version)
 
-    def _moved_on(self, now: OnTime) -> Iterator[Entry]:
-        """Tell of the spells that time has gone past, and let go of those that are final."""
-        on_time_us = now.since_us(self.held.stream)
-        for group, spells in list(self._live.items()):
+    def _moved_on(self, before: OnTime, now: OnTime) -> Iterator[Entry]:
+        """Tell of the spells that time has gone past since it was as `before`, and let go of those that are final."""
+        on_time_us, areas = now.since_us(self.held.stream), now.moved_since(before, self.held.stream)
+        for group, spells in list(self._live.items()) if areas else ():
+            if not any(spell.area in areas for spell in spells.values()):
+                continue
             moved = [spell.at(now.watermark_us, on_time_us) for spell in spells.values()]
             changed = [spell for spell in moved if spell is not spells[spell.first]]
             if not changed:
