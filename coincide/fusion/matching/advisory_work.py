@@ -34,11 +34,17 @@ class AdvisoryBudget:
         do those of a frame. The first ones are served: once they have used the budget up, the rest get nothing. One
         `kind` of work is the same work: a detection and a frame pay for it once.
         """
+        if len(work) == 1:
+            return np.array([self.affords_one(float(work[0]))])
         affordable = _is_within(self.detection, work, kind, detection)
         at = np.flatnonzero(affordable)
         affordable[at] = _is_within(self.frame, work[at], kind[at], frame[at])
         affordable |= work == 0
         return affordable
+
+    def affords_one(self, work: float) -> bool:
+        """Whether the only match has its work done."""
+        return work == 0 or work <= min(self.detection, self.frame)
 
 
 def _is_within(most: float, work: FloatArray, kind: IndexArray, group: Int64Array) -> BoolArray:

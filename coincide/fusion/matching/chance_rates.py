@@ -32,6 +32,7 @@ DIGITS_OF_ERROR = 2
 
 Volume = tuple[float, float]
 """In seconds to the power of one less than the members, and its standard error."""
+NOTHING: Volume = (float("nan"), float("nan"))
 
 
 def levels(probability: FloatArray, threshold: float, is_certain: BoolArray) -> FloatArray:
@@ -66,11 +67,13 @@ class RivalVolumes:
 
     def __init__(self) -> None:
         self._known: dict[tuple[ConstraintGraph, bool], dict[tuple[float, ...], Volume]] = {}
+        self.of_one: dict[tuple[object, ...], Volume] = {}  # what a match that came alone was told
 
     def volumes(self, rows: GraphRows, level: FloatArray) -> list[Volume]:
         """Return the volume of each row."""
-        if sum(map(len, self._known.values())) > MOST_KNOWN:
+        if sum(map(len, self._known.values())) + len(self.of_one) > MOST_KNOWN:
             self._known.clear()
+            self.of_one.clear()
         known = self._known.setdefault((rows.graph, rows.joint is not None), {})
         ids = [[template.id for template in side] for side in rows.templates]
         named = zip(level.tolist(), *rows.index.tolist(), strict=True)
@@ -158,6 +161,8 @@ class ChanceJudge:
         """
         if len(members) == 0:
             return []
+        if len(members) == 1:
+            return [self._volume_of_one(members, level)]
         codes = np.where(members == ABSENT, ABSENT, self.rows.template[members])
         first, kind = first_of_each(level, *codes.T.astype(np.int64))
         work = np.empty(len(first))
@@ -171,8 +176,22 @@ class ChanceJudge:
             kinds, some = wanted[block], first[wanted[block]]
             for at, rows in rival_rows(self.query, members[some], level[some], self.rows, self.templates):
                 of_kind |= zip(kinds[at].tolist(), self.rivals.volumes(rows, level[some][at]), strict=True)
-        nothing = (float("nan"), float("nan"))
-        return [of_kind[nth] if yes else nothing for nth, yes in zip(kind.tolist(), affordable.tolist(), strict=True)]
+        return [of_kind[nth] if yes else NOTHING for nth, yes in zip(kind.tolist(), affordable.tolist(), strict=True)]
+
+    def _volume_of_one(self, members: PositionArray, level: FloatArray) -> Volume:
+        """Return how much room chance matches have, as `_volumes` does for one match."""
+        codes = [None if at == ABSENT else int(self.rows.template[at]) for at in members[0].tolist()]
+        ids = [None if code is None else self.templates.histogram(code).id for code in codes]
+        key = self.query.graph, self.query.joint_threshold is not None, float(level[0]), *ids
+        known = self.rivals.of_one.get(key)
+        if known is None:
+            [(_, rows)] = rival_rows(self.query, members, level, self.rows, self.templates)
+            self.check()
+            known = NOTHING
+            if self.budget.affords_one(float(volumes_work(rows)[0])):
+                [known] = self.rivals.volumes(rows, level)
+            self.rivals.of_one[key] = known
+        return known
 
 
 def _rounded(value: float, digits: int) -> float:

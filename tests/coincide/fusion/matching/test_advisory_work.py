@@ -118,6 +118,18 @@ def test_episodes_that_begin_when_matches_occurred_have_it_whatever_the_budget()
         assert has_it == {interval == "occurred"}
 
 
+@pytest.mark.parametrize(("most", "told"), [(1, {False}), (120, {False, True}), (50_000, {True})])
+def test_a_match_that_comes_alone_is_told_what_it_is_told_among_others(most: int, told: set[bool]) -> None:
+    """Each detection completes one match at most; templates, and so volumes, come again and again."""
+    templates = [Histogram.uniform(-2, 2), of_its_own(np.random.default_rng(1), 12), Histogram.point()]
+    frames = [frame(1 + nth, [Row(f"{nth}", 130 + 4.0 * nth, templates[nth % 3])]) for nth in range(24)]
+    limits = Limits(max_advisory_work=most, max_advisory_work_of_frame=most)
+    together, alone = (started(put(0, query()), *WATCHED, limits=limits) for _ in range(2))
+    expected = matches(together.push(frames))
+    assert [match for each in frames for match in matches(alone.push([each]))] == expected
+    assert {match["chance_rate_hz"] is not None for match in expected} == told
+
+
 @settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(1, 3), min_size=3, max_size=6), st.booleans())
 def test_batches_restarts_and_other_queries_change_no_null(sizes: list[int], other: bool) -> None:
