@@ -26,7 +26,7 @@ from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
 from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.named_rows import NamedRows
 from coincide.fusion.rows.on_time import OnTime
-from coincide.fusion.rows.plain_rows import PlainJudge, PlainRow, columns_of
+from coincide.fusion.rows.plain_rows import PlainJudge, PlainRow
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.wire.fields import FrameError
 from coincide.wire.payload import payload_json
@@ -120,16 +120,17 @@ class RowAdmission:
     def _accept_plain(
         self, rows: Sequence[PlainRow], reached_us: Mapping[int, int], offset: Sequence[int]
     ) -> AcceptedBatch:
-        areas, first_seq = self.codes.areas, self.rows.next_seq
+        areas = self.codes.areas
         for area, us in reached_us.items():
             areas.watermark.put(area, us)
         for row in sorted(rows, key=lambda row: row.place):
             self._note_plain(row, row.sensor(areas))
-        sensors = [row.sensor(areas) for row in rows]
-        for seq, (row, sensor) in enumerate(zip(rows, sensors, strict=True), first_seq):
+        accepted = []
+        for seq, row in enumerate(rows, self.rows.next_seq):
+            sensor = row.sensor(areas)
             sensor.remembered[row.id] = seq
-        new = columns_of(rows, [sensor.code for sensor in sensors], first_seq, offset)
-        self.rows.append(new)
+            accepted.append(row.fields(seq, offset[row.frame], sensor.code))
+        new = self.rows.add(accepted)
         self.totals.accepted += len(new)
         backgrounds = count_detections(areas, new, np.array([row.watermark_us for row in rows], np.int64))
         frame = [row.frame for row in rows]

@@ -43,7 +43,7 @@ def header_of(state: ShardState) -> Header:
         swept_areas=state.rows.swept_areas,
         streams=[_saved_stream(known) for known in state.codes.streams.all()],
         buffered=state.rows.buffered,
-        live_slots=sorted(state.row_slots.live),
+        live_slots=list(state.row_slots.live),
         next_episode_slot=state.queries.joins.slots.next,
         episode_slots=sorted(state.queries.joins.slots.live),
         totals=state.totals,

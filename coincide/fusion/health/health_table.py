@@ -145,7 +145,7 @@ class HealthTable:
         if counted == 0:
             since_us[row] = before_us = received_at_us
         newest_us = seen_us[row] = max(received_at_us, before_us)
-        faded, weight = (float(_faded(newest_us - us)) for us in (before_us, received_at_us))
+        faded, weight = (float(_faded(newest_us - us)) if us < newest_us else 1.0 for us in (before_us, received_at_us))
         count[row] = counted * faded + weight
         late[row] *= faded
         self._changed([int(self._rows["part"][row])])

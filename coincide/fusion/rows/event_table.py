@@ -73,6 +73,9 @@ class EventColumns:
         return EventColumns(list(compress(self.ids, chosen)), list(compress(self.payload, chosen)), *arrays)
 
 
+RowFields = tuple[str, bytes, int, int, int, int, int, int, int, int, int, int, bool]
+"""One row: what `EventColumns` has a column of, in the same order."""
+
 _ARRAYS = [column.name for column in fields(EventColumns)[2:]]
 _DTYPES = [np.int64] * 5 + [np.int32] * 5 + [np.bool_]
 
@@ -100,12 +103,25 @@ class EventTable:
         """Add rows whose sequence numbers come after those that are there."""
         end = self._size + len(rows)
         self._reserve(end)
-        is_one = len(rows) == 1  # which takes a quarter of the time as an item
         for mine, new in zip(self._rows.arrays(), rows.arrays(), strict=True):
-            mine[self._size if is_one else slice(self._size, end)] = new[0] if is_one else new
+            mine[self._size : end] = new
         self._rows.ids.extend(rows.ids)
         self._rows.payload.extend(rows.payload)
         self._size, self._shown = end, None
+
+    def add(self, rows: Sequence[RowFields]) -> EventColumns:
+        """Add a few rows and return them: their arrays are the table's own, valid until it changes."""
+        start, end = self._size, self._size + len(rows)
+        self._reserve(end)
+        arrays = self._rows.arrays()
+        for at, (id_, payload, *numbers) in enumerate(rows, start):
+            self._rows.ids.append(id_)
+            self._rows.payload.append(payload)
+            for mine, number in zip(arrays, numbers, strict=True):
+                mine[at] = number
+        self._size, self._shown = end, None
+        own: Iterable[Any] = (array[start:end] for array in arrays)
+        return EventColumns(self._rows.ids[start:], self._rows.payload[start:], *own)
 
     def keep(self, rows: BoolArray) -> None:
         """Drop all other rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
-from coincide.fusion.rows.event_table import EventColumns, EventTable
+from coincide.fusion.rows.event_table import EventColumns, EventTable, RowFields
 
 SWEEP_SHARE = 4  # sweep once the rows accepted since are a quarter of those kept: a bounded cost for each row
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
@@ -35,6 +36,15 @@ class KeptRows:
     def append(self, new: EventColumns) -> None:
         """Take accepted rows, numbered from `next_seq` on."""
         self.table.append(new)
+        self._count(new)
+
+    def add(self, rows: Sequence[RowFields]) -> EventColumns:
+        """Take a few accepted rows, numbered from `next_seq` on, and return them as `EventTable.add` does."""
+        new = self.table.add(rows)
+        self._count(new)
+        return new
+
+    def _count(self, new: EventColumns) -> None:
         self.next_seq += len(new)
         came = np.bincount(new.stream, minlength=len(self.buffered)).tolist()
         self.buffered = [before + more for before, more in zip(self.buffered, came, strict=True)]

@@ -7,15 +7,13 @@ plain, the columns judge them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from coincide.fusion.rows.areas import Area, Areas, AreaSensor
 from coincide.fusion.rows.batch_rows import ArrivedFrame, are_out_of_range
-from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.event_table import RowFields
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.stamps import NO_SENSOR, StampTable
 from coincide.joins.lateness import late_by_us, raised_us
@@ -41,6 +39,12 @@ class PlainRow(NamedTuple):
     def place(self) -> tuple[int, int]:
         """Where its stamp stands among those of the batch."""
         return self.frame, self.stamp
+
+    def fields(self, seq: int, offset: int, sensor: int) -> RowFields:
+        """Return the accepted row as the table has it; `offset` is that of its frame, `sensor` a code."""
+        times_us = self.detected_at_us, self.latest_us, self.received_at_us
+        codes = self.area, sensor, self.template, self.stream
+        return self.id, self.payload, seq, *times_us, offset, *codes, 0, True
 
     def sensor(self, areas: Areas) -> AreaSensor:
         """Return its sensor, which has a code from now on."""
@@ -114,25 +118,3 @@ class PlainJudge:
         self._ids.add((row.area, name, row.id))
         known = area.sensors.get(name)
         return len(self._ids) > before and (known is None or row.id not in known.remembered)
-
-
-def columns_of(rows: Sequence[PlainRow], sensor: Sequence[int], first_seq: int, offset: Sequence[int]) -> EventColumns:
-    """Return accepted rows, numbered from `first_seq` on; `sensor` is the code of each, `offset` that of each frame."""
-    if not rows:
-        return EventColumns.empty()
-    ids, payload, detected_us, latest_us, received_us, area, template, stream, frame, *_ = zip(*rows, strict=True)
-    return EventColumns(
-        ids=list(ids),
-        payload=list(payload),
-        seq=np.arange(first_seq, first_seq + len(rows)),
-        detected_at_us=np.array(detected_us, np.int64),
-        latest_us=np.array(latest_us, np.int64),
-        received_at_us=np.array(received_us, np.int64),
-        offset=np.array([offset[at] for at in frame], np.int64),
-        area=np.array(area, np.int32),
-        sensor=np.array(sensor, np.int32),
-        template=np.array(template, np.int32),
-        stream=np.array(stream, np.int32),
-        slot=np.zeros(len(rows), np.int32),
-        remembered=np.array([True] * len(rows)),
-    )

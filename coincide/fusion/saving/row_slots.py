@@ -29,7 +29,7 @@ class RowSlots:
 
     @property
     def live(self) -> Collection[int]:
-        """The numbers of the slots that are needed."""
+        """The numbers of the slots that are needed; they rise."""
         return self._row_bytes.keys()
 
     def write(self, new: EventColumns, slot: CodeArray) -> None:
@@ -43,7 +43,8 @@ class RowSlots:
         With `is_anew` all rows move, so that those which were dropped come back from no slot.
         """
         before = set(self._row_bytes)
-        self._row_bytes = {slot: self._row_bytes[slot] for slot in rows.slot[group_starts(rows.slot)].tolist()}
+        left = sorted(rows.slot[group_starts(rows.slot)].tolist())
+        self._row_bytes = {slot: self._row_bytes[slot] for slot in left}
         self._move(rows, np.ones(len(rows), np.bool_) if is_anew else self._are_sparse(rows.slot))
         gone = before - self._row_bytes.keys()
         self.dropped = sorted(gone - self.written.keys())
