@@ -43,7 +43,7 @@ class AdvisoryBudget:
         return affordable
 
     def affords_one(self, work: float) -> bool:
-        """Whether the only match has its work done."""
+        """Whether the only match of a frame has its work done."""
         return work == 0 or work <= min(self.detection, self.frame)
 
 

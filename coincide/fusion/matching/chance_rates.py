@@ -14,7 +14,7 @@ from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
 from coincide.fusion.matching.advisory_work import AdvisoryBudget, first_of_each
 from coincide.fusion.matching.match_verdicts import alike_tuples
 from coincide.fusion.rows.batch_rows import AcceptedBatch
-from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
+from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns, VerifiedTemplates
 from coincide.fusion.rows.rates import Background
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
@@ -67,7 +67,7 @@ class RivalVolumes:
 
     def __init__(self) -> None:
         self._known: dict[tuple[ConstraintGraph, bool], dict[tuple[float, ...], Volume]] = {}
-        self.of_one: dict[tuple[object, ...], Volume] = {}  # what a match that came alone was told
+        self.of_one: dict[tuple[object, ...], Volume] = {}  # what the only match of a frame was told
 
     def volumes(self, rows: GraphRows, level: FloatArray) -> list[Volume]:
         """Return the volume of each row."""
@@ -161,15 +161,16 @@ class ChanceJudge:
         """
         if len(members) == 0:
             return []
-        if len(members) == 1:
-            return [self._volume_of_one(members, level)]
+        newest = self.rows.seq[members.max(axis=1)]
+        frames = self.accepted.frames_of(newest)
+        if len(members) <= FEW_ROWS and len(set(frames.tolist())) == len(members):
+            return [self._volume_of_one(members[nth : nth + 1], level[nth : nth + 1]) for nth in range(len(members))]
         codes = np.where(members == ABSENT, ABSENT, self.rows.template[members])
         first, kind = first_of_each(level, *codes.T.astype(np.int64))
         work = np.empty(len(first))
         for at, rows in rival_rows(self.query, members[first], level[first], self.rows, self.templates):
             work[at] = volumes_work(rows)
-        newest = self.rows.seq[members.max(axis=1)]
-        affordable = self.budget.affords(work[kind], kind, newest, self.accepted.frames_of(newest))
+        affordable = self.budget.affords(work[kind], kind, newest, frames)
         wanted = np.unique(kind[affordable])
         of_kind = dict[int, Volume]()
         for block in blocks(len(wanted), VOLUMES_AT_ONCE, self.check):
@@ -179,7 +180,7 @@ class ChanceJudge:
         return [of_kind[nth] if yes else NOTHING for nth, yes in zip(kind.tolist(), affordable.tolist(), strict=True)]
 
     def _volume_of_one(self, members: PositionArray, level: FloatArray) -> Volume:
-        """Return how much room chance matches have, as `_volumes` does for one match."""
+        """Return how much room chance matches have, as `_volumes` does for the only match of a frame."""
         codes = [None if at == ABSENT else int(self.rows.template[at]) for at in members[0].tolist()]
         ids = [None if code is None else self.templates.histogram(code).id for code in codes]
         key = self.query.graph, self.query.joint_threshold is not None, float(level[0]), *ids

@@ -122,7 +122,7 @@ def test_episodes_that_begin_when_matches_occurred_have_it_whatever_the_budget()
 def test_a_match_that_comes_alone_is_told_what_it_is_told_among_others(most: int, told: set[bool]) -> None:
     """Each detection completes one match at most; templates, and so volumes, come again and again."""
     templates = [Histogram.uniform(-2, 2), of_its_own(np.random.default_rng(1), 12), Histogram.point()]
-    frames = [frame(1 + nth, [Row(f"{nth}", 130 + 4.0 * nth, templates[nth % 3])]) for nth in range(24)]
+    frames = [frame(1 + nth, [Row(f"{nth}", 130 + 4.0 * nth, templates[nth % 3])]) for nth in range(40)]
     limits = Limits(max_advisory_work=most, max_advisory_work_of_frame=most)
     together, alone = (started(put(0, query()), *WATCHED, limits=limits) for _ in range(2))
     expected = matches(together.push(frames))
