@@ -10,7 +10,7 @@ from msgspec import Raw, json
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.fusion.health.health_table import NOBODY, HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.fusion.rows.areas import AreaSensor, AreaSilence
+from coincide.fusion.rows.areas import AreaSilence
 from coincide.fusion.rows.batch_rows import (
     AcceptedBatch,
     ArrivedFrame,
@@ -123,8 +123,7 @@ class RowAdmission:
         areas = self.codes.areas
         for area, us in reached_us.items():
             areas.watermark.put(area, us)
-        for row in sorted(rows, key=lambda row: row.place):
-            self._note_plain(row, row.sensor(areas))
+        self._note_plain(sorted(rows, key=lambda row: row.place))
         accepted = []
         for seq, row in enumerate(rows, self.rows.next_seq):
             sensor = row.sensor(areas)
@@ -137,16 +136,22 @@ class RowAdmission:
         clock_s = np.array([self._clock_s[at] for at in frame], np.int64).reshape(-1, 2)
         return AcceptedBatch(new, backgrounds, new.offset, np.array(frame, np.int64), clock_s)
 
-    def _note_plain(self, row: PlainRow, sensor: AreaSensor) -> None:
-        """Count one row of a sensor."""
+    def _note_plain(self, rows: Sequence[PlainRow]) -> None:
+        """Count rows of sensors; those of a sensor that has several together, as a batch of columns does."""
+        places = [(place, row.received_at_us) for row in rows if (place := self._health_row(row)) != NOBODY]
+        if len({place for place, _ in places}) == len(places):
+            for place, received_at_us in places:
+                self.health.count_one(place, received_at_us)
+            return
+        place, received_us = np.array(places, np.int64).T
+        self.health.count(place, np.ones(len(place), np.int64), np.zeros(len(place), np.int64), received_us)
 
+    def _health_row(self, row: PlainRow) -> int:
         def name_of(_: int) -> tuple[str, str, str]:
             stamp = row.table.stamps[row.stamp]
             return self.codes.areas.area_of(row.area).name, stamp.sensor, stamp.stream
 
-        known = self.health.row_of(sensor.code, row.stream, name_of)
-        if known != NOBODY:
-            self.health.count_one(known, row.received_at_us)
+        return self.health.row_of(row.sensor(self.codes.areas).code, row.stream, name_of)
 
     def _accept(self, batch: BatchRows, offset: Int64Array, clock_s: Int64Array) -> AcceptedBatch:
         """Return what was accepted of a batch; `offset` is that of each frame, `clock_s` as in `AcceptedBatch`."""
