@@ -119,7 +119,7 @@ COSTS = Costs(
     sizes=[Size(1, 2_000), Size(64, 200)],
     quick=[Size(1, 50)],
     works=lambda size: [pushing(size, queries) for queries in WAYS.values()],
-    shows="matches a detection",
+    shows="matches of pairs a detection",
     rounds=5,
 )
 BENCHMARKS = [Benchmark("small_pushes", "a push of a few detections through the fusion core", [COSTS])]
