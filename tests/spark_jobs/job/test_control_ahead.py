@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka.errors import KafkaError
 
+from services.common.log.records import Record
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.status_follower import KafkaReader
 from spark_jobs.settings import FusionSettings
@@ -13,10 +14,8 @@ from spark_jobs.settings import FusionSettings
 DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 
 
-class Record(NamedTuple):
-    partition: int
-    offset: int
-    value: bytes | None
+def record(offset: int, value: bytes | None) -> Record:
+    return Record("coincide.queries", 0, offset, 0, None, value)
 
 
 class Topic(KafkaReader):
@@ -31,7 +30,7 @@ class Topic(KafkaReader):
     def add(self, name: str, version: int, **fields: Any) -> None:
         said = fields if "removed" in fields else {"query": {}, **fields}
         value = json.dumps({"v": 1, "id": name, "version": version, "changed_at_us": 0, **said}).encode()
-        self.records.append(Record(0, len(self.records), value))
+        self.records.append(record(len(self.records), value))
 
     def ahead(self) -> ControlAhead:
         return ControlAhead(FusionSettings(), self.connect, lambda: self.now_s)
@@ -76,7 +75,7 @@ def test_before_the_first_batch_it_reads_all_and_the_newest_version_counts() -> 
         ("paused", 4, {}),
     ):
         topic.add(name, version, **fields)
-    topic.records += [Record(0, 6, None), Record(0, 7, b"no JSON"), Record(0, 8, DEEP)]
+    topic.records += [record(6, None), record(7, b"no JSON"), record(8, DEEP)]
     ahead = topic.ahead()
     ahead.begin()
     assert ahead.stopped() == {"gone": 2, "paused": 5}
