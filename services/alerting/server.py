@@ -45,7 +45,7 @@ from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
-from services.common.kafka.clients import create_consumer
+from services.common.kafka.topic_reader import TopicReader
 from services.common.program.asgi_server import AsgiServer
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import SettingsError, load_streams
@@ -80,7 +80,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     receivers = Receivers(load_receivers(settings.receivers_path))
     sensors, heard = RegisteredSensors(), HealthFeed()
     views: dict[str, TopicView] = {SENSORS: sensors, HEALTH: heard, TOPICS.queries: streams}
-    read = partial(create_consumer, settings.kafka)
+    read = partial(TopicReader.connected, settings.kafka)
     topics = [TopicFollower(settings.topic_names.full(name), view, read) for name, view in views.items()]
 
     def kafka_answers() -> bool:

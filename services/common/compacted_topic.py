@@ -9,34 +9,32 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.consumer.fetcher import ConsumerRecord
-
 from services.common.kafka.follower_thread import FollowerThread
-from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S, TopicReader
-from services.common.log.reader import POLL_S
+from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S
+from services.common.log.reader import POLL_S, LogReader
+from services.common.log.records import Record, TopicPartition
 
 PROBE_S = 2.0
 PATIENCE_S = PROBE_S + ANSWER_TIMEOUT_S + POLL_S  # of a consumer that is polled, and then asked for an offset
 #: A removal is compacted away a day after it was written, at the earliest: delete.retention.ms.
 GOES_ON_WITHIN_S = 3600.0
 
-Connect = Callable[[], KafkaConsumer]
+Connect = Callable[[], LogReader]
 
 
-def read_whole(connect: Connect, topic: str) -> Iterator[list[ConsumerRecord]]:
-    """Yield all records, some at a time, and disconnect; it may raise `KafkaError`."""
-    with TopicReader(connect()) as reader:
+def read_whole(connect: Connect, topic: str) -> Iterator[list[Record]]:
+    """Yield all records, some at a time, and disconnect; it may raise what the reader raises."""
+    with connect() as reader:
         yield from reader.whole(topic)
 
 
 class TopicView(Protocol):
     """What somebody makes of a topic."""
 
-    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[list[Record]]) -> None:
         """Begin anew with all records that there are."""
 
-    def apply(self, records: list[ConsumerRecord]) -> None:
+    def apply(self, records: list[Record]) -> None:
         """Take what came since, or nothing; called about twice a second at least."""
 
 
@@ -58,11 +56,11 @@ def _clocks_s() -> tuple[float, float]:
     return time.monotonic(), time.time()
 
 
-class TopicFollower(FollowerThread[TopicReader]):
+class TopicFollower(FollowerThread[LogReader]):
     """Keeps a view equal to a topic, in a thread, and knows whether Kafka answers.
 
     After a fault it goes on from where it stood; or reads the topic whole again, where this is another topic, or a
-    removal may have been compacted away unseen. `connect` may block or raise KafkaError.
+    removal may have been compacted away unseen. `connect` returns a reader of any log; it may block or raise.
     """
 
     stop_timeout_s = PATIENCE_S
@@ -81,10 +79,10 @@ class TopicFollower(FollowerThread[TopicReader]):
         answered_s = self._answered_s
         return answered_s is not None and time.monotonic() - answered_s < PATIENCE_S
 
-    def _connect(self) -> TopicReader:
-        return TopicReader(self._connection())
+    def _connect(self) -> LogReader:
+        return self._connection()
 
-    def _begin(self, reader: TopicReader) -> None:
+    def _begin(self, reader: LogReader) -> None:
         """Go on from where it stood, or begin anew."""
         reader.read_from({self._partition: None})
         end = reader.ends([self._partition])[self._partition]
@@ -96,12 +94,12 @@ class TopicFollower(FollowerThread[TopicReader]):
             self._view.replace(reader.whole(self._partition.topic, self.stopping.is_set))
         self._answered_s = time.monotonic()
 
-    def _take(self, reader: TopicReader, records: list[ConsumerRecord]) -> None:
+    def _take(self, reader: LogReader, records: list[Record]) -> None:
         self._stand = None  # of what a view has taken in part nobody can tell the rest
         self._view.apply(records)
         self._stand = _Stand(self._topic_id, reader.position(self._partition), _clocks_s())
 
-    def _look(self, reader: TopicReader) -> None:
+    def _look(self, reader: LogReader) -> None:
         reader.ends([self._partition])
         self._answered_s = time.monotonic()
 

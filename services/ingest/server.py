@@ -14,7 +14,8 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
-from services.common.kafka.clients import create_consumer, create_producer, is_refused_everywhere
+from services.common.kafka.clients import create_producer, is_refused_everywhere
+from services.common.kafka.topic_reader import TopicReader
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import load_streams
 from services.ingest.app import create_app
@@ -54,7 +55,7 @@ def build_app(settings: IngestSettings) -> Guarded:
     limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
     names = settings.topic_names
     publisher = KafkaPublisher(connect, metrics, *limits, names=names, is_gone=is_gone)
-    read = partial(create_consumer, settings.kafka)
+    read = partial(TopicReader.connected, settings.kafka)
     follower = TopicFollower(names.full(SENSORS), RegistryView(registry, metrics), read)
     streams_follower = TopicFollower(names.full(QUERIES), streams, read)
     others = [

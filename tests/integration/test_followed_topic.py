@@ -10,7 +10,8 @@ from kafka.errors import InvalidReplicationFactorError
 
 from deploy.local.broker import Broker
 from services.common.compacted_topic import TopicFollower
-from services.common.kafka.clients import create_admin, create_consumer
+from services.common.kafka.clients import create_admin
+from services.common.kafka.topic_reader import TopicReader
 from tests.integration.topics import send
 from tests.patience import until
 
@@ -60,7 +61,7 @@ def test_it_goes_on_after_a_kill_and_begins_anew_with_another_topic_of_the_name(
     create(kafka)
     send(kafka.bootstrap, TOPIC, [(b"one", b"1"), (b"two", b"2")])
     view = NewestView()
-    follower = TopicFollower(TOPIC, view, partial(create_consumer, kafka.connection))
+    follower = TopicFollower(TOPIC, view, partial(TopicReader.connected, kafka.connection))
     follower.start()
     until(lambda: view.newest == {b"one": b"1", b"two": b"2"} and follower.kafka_answers)
     kafka.kill()

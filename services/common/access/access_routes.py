@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Response
-from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,6 +26,7 @@ from services.common.access.component_access import ComponentAccess
 from services.common.access.key_scopes import KeyScope
 from services.common.access.who import Author, Who
 from services.common.clock import system_clock_us
+from services.common.compacted_topic import Connect
 from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
@@ -39,6 +39,7 @@ from services.common.http.pages import (
 )
 from services.common.http.problem import Problem, try_again
 from services.common.http.shares import Shares
+from services.common.log.faults import LogError
 from services.common.record_publisher import KafkaAwayError
 from services.common.topic_names import TopicNames
 
@@ -196,7 +197,7 @@ def caller_router() -> APIRouter:
     return router
 
 
-def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> APIRouter:
+def audit_router(connect: Connect, names: TopicNames) -> APIRouter:
     """Return the route that shows who changed what."""
     router = APIRouter(prefix="/v1/audit", tags=["access"])
     reading = Shares(MOST_READING, "lists of changes being read", retry_s=1)
@@ -216,7 +217,7 @@ def audit_router(connect: Callable[[], KafkaConsumer], names: TopicNames) -> API
         before = decode_cursor(wanted.filters(), wanted.cursor)
         try:
             changes, older = read_newest(connect, names, before, limit, wanted.fit)
-        except (KafkaError, OSError, RuntimeError):
+        except (KafkaError, LogError, OSError, RuntimeError):
             raise try_again("Kafka does not answer, so that nothing can be read") from None
         items = [ChangeBody.model_validate(msgspec.structs.asdict(change)) for change in changes]
         return AuditPage(items=items, next_cursor=None if older is None else encode_cursor(wanted.filters(), older))

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
-from kafka import TopicPartition
 
 from services.common.access.audit import AUDIT, AuditedChange
 from services.common.compacted_topic import Connect
-from services.common.kafka.topic_reader import TopicReader
-from services.common.log.reader import StoppedError
+from services.common.log.reader import LogReader, StoppedError
+from services.common.log.records import TopicPartition
 from services.common.nesting import MOST_LEVELS, is_too_deep
 from services.common.topic_names import TopicNames
 
@@ -36,7 +35,7 @@ def read_newest(
     even none, where the wanted are rare: it looks at `MOST_LOOKED_AT` records. Raises `KafkaError`.
     """
     partition = TopicPartition(names.full(AUDIT), 0)
-    with TopicReader(connect()) as reader:
+    with connect() as reader:
         reader.read_from({partition: None})
         begin, end = reader.beginnings([partition])[partition], reader.ends([partition])[partition]
         at = end if before is None else min(before, end)
@@ -55,7 +54,7 @@ def read_newest(
 
 
 def _between(
-    reader: TopicReader, partition: TopicPartition, start: int, end: int
+    reader: LogReader, partition: TopicPartition, start: int, end: int
 ) -> list[tuple[int, AuditedChange | None]]:
     reader.read_from({partition: start})
     read: list[tuple[int, AuditedChange | None]] = []

@@ -16,7 +16,7 @@ from services.common.access.guard import Guard, first_key
 from services.common.access.keys_topic import KeysView
 from services.common.access.origins import Origins
 from services.common.compacted_topic import TopicFollower
-from services.common.kafka.clients import create_consumer
+from services.common.kafka.topic_reader import TopicReader
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings, ListeningSettings, SettingsError
 
@@ -49,7 +49,7 @@ class ComponentAccess:
             names=names,
             on_refused=lambda reason: refused.labels(reason).inc(),
         )
-        connect = partial(create_consumer, settings.kafka)
+        connect = partial(TopicReader.connected, settings.kafka)
         self._follower = TopicFollower(names.full(KEYS), KeysView(self.ring, self._warn), connect)
 
     def _warn(self) -> None:

@@ -10,8 +10,8 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
 from services.common.compacted_topic import read_whole
-from services.common.kafka.clients import create_consumer
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.topic_reader import TopicReader
 from services.common.topic_names import TopicNames
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 def present_keys(kafka: KafkaConnection, names: TopicNames) -> dict[str, AccessKey]:
     """Return every valid key by its id; raises `KafkaError`."""
-    return _valid(read_whole(partial(create_consumer, kafka), names.full(KEYS)))
+    return _valid(read_whole(partial(TopicReader.connected, kafka), names.full(KEYS)))
 
 
 def _valid(records: Iterable[list[ConsumerRecord]]) -> dict[str, AccessKey]:

@@ -10,6 +10,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 
+from services.common.log.faults import LogError
 from services.common.topic_names import TopicNames
 
 
@@ -60,8 +61,8 @@ def refusal_of(error: BaseException) -> str | None:
 
 
 def in_words(error: BaseException) -> str:
-    """Return what an error of Kafka's client says to a person: a refusal as a sentence, others by what they are."""
-    if isinstance(error, KafkaRefusedError | MissingTopicError):
+    """Return what an error of Kafka's client or of a log says to a person: a sentence, or else what it is called."""
+    if isinstance(error, KafkaRefusedError | MissingTopicError | LogError):
         return str(error)
     return refusal_of(error) or type(error).__name__
 

@@ -6,30 +6,31 @@ import time
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
-from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
 from services.common.backoff import Backoff
 from services.common.kafka.faults import in_words
-from services.common.kafka.topic_reader import TopicReader
-from services.common.log.reader import POLL_S, StoppedError
+from services.common.log.faults import LogError
+from services.common.log.reader import POLL_S, LogReader, StoppedError
+from services.common.log.records import Record
 
 PAUSES_S = (0.2, 2.0)
 STEADY_S = 30.0  # whoever has followed for so long begins with the first pause again
 
 log = logging.getLogger(__name__)
 
-R = TypeVar("R", bound=TopicReader)
+R = TypeVar("R", bound=LogReader)
 
 
 class FollowerThread(threading.Thread, ABC, Generic[R]):
     """Connects, reads from where its host stands, and hands over what comes; its host fills in how.
 
-    A topic that is deleted and made anew is a fault as any other: the host begins again, and compares the topic's id.
+    It follows whatever log its host reads. A topic that is deleted and made anew is a fault as any other: the host
+    begins again, and compares the topic's id.
     """
 
     #: Errors that need no traceback to be understood.
-    expected: ClassVar[tuple[type[Exception], ...]] = (KafkaError, OSError)
+    expected: ClassVar[tuple[type[Exception], ...]] = (KafkaError, LogError, OSError)
     stop_timeout_s: ClassVar[float] = 10.0
 
     def __init__(self, name: str, stopping: threading.Event | None = None) -> None:
@@ -83,7 +84,7 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
         """Let it read from where the host stands; a host that has to read the whole first does so here."""
 
     @abstractmethod
-    def _take(self, reader: R, records: list[ConsumerRecord]) -> None:
+    def _take(self, reader: R, records: list[Record]) -> None:
         """Take what a poll brought, or nothing."""
 
     @abstractmethod

@@ -2,11 +2,14 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError, LeaderNotAvailableError
 
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import MissingTopicError
 from services.common.log.reader import POLL_S, LogReader
 from services.common.topic_names import DEFAULT_NAMES, TopicNames
@@ -29,6 +32,11 @@ class TopicReader(LogReader):
         super().__init__()
         self._consumer, self._timeout_ms, self._names = consumer, round(timeout_s * 1_000), names
         self._reads: tuple[TopicPartition, ...] = ()
+
+    @classmethod
+    def connected(cls, kafka: KafkaConnection) -> Self:
+        """Return a reader of a new consumer; it may block."""
+        return cls(create_consumer(kafka))
 
     def close(self) -> None:
         """Disconnect."""

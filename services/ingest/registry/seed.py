@@ -21,7 +21,7 @@ from services.common.access.caller import command_caller
 from services.common.clock import system_clock_us
 from services.common.compacted_topic import read_whole
 from services.common.declared_streams import DeclaredStreams
-from services.common.kafka.clients import close_producer, create_consumer, create_producer
+from services.common.kafka.clients import close_producer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_reader import TopicReader
 from services.common.program.skeleton import exit_status, parser_of
@@ -137,7 +137,7 @@ def _following(
 
 def was_ever_seeded(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> bool:
     """Whether there ever was a sensor, also one that was removed since; raises KafkaError when Kafka is away."""
-    with TopicReader(create_consumer(kafka)) as reader:
+    with TopicReader.connected(kafka) as reader:
         return any(reader.ends([TopicPartition(TopicNames(prefix).full(SENSORS), 0)]).values())
 
 
@@ -164,7 +164,7 @@ def present_streams(kafka: KafkaConnection, file: Streams, prefix: str = DEFAULT
 
 
 def _whole(topic: str, kafka: KafkaConnection, prefix: str) -> Iterator[list[ConsumerRecord]]:
-    return read_whole(partial(create_consumer, kafka), TopicNames(prefix).full(topic))
+    return read_whole(partial(TopicReader.connected, kafka), TopicNames(prefix).full(topic))
 
 
 class _Batch:

@@ -21,6 +21,7 @@ from services.common.http.pages import (
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
 from services.common.http.route_table import IN_PATH
+from services.common.log.faults import LogError
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.templates.proposals_topic import ReadProposals
@@ -110,7 +111,7 @@ class Proposals:
     async def _all(self) -> list[TemplateProposal]:
         try:
             return await asyncio.to_thread(self._read)
-        except (KafkaError, OSError, RuntimeError):
+        except (KafkaError, LogError, OSError, RuntimeError):
             raise try_again("Kafka does not answer, so the proposals cannot be read") from None
 
     def _with_template(self, proposal: TemplateProposal, sensor: Sensor | None) -> Sensor:

@@ -12,6 +12,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from services.common.compacted_topic import TopicFollower
+from services.common.kafka.topic_reader import TopicReader
 
 PARTITION = TopicPartition("names", 0)
 THIS, ANOTHER = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -103,7 +104,7 @@ def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.M
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     consumers = [ListConsumer(topic, fails_at=2), ListConsumer(topic)]
     left, view = iter(consumers), NewestView()
-    follower = TopicFollower("names", view, lambda: next(left))
+    follower = TopicFollower("names", view, lambda: TopicReader(next(left)))
     follower.start()
     until(lambda: len(view.newest) == 5)
     assert view.times_whole == 1  # not with the half that was read before the fault
@@ -136,7 +137,7 @@ def test_after_a_fault_it_goes_on_where_that_is_safe(
     later = [*topic, Named("n1", None), Named("n2", 9)][:left]
     before, after = ListConsumer(topic), ListConsumer(later, topic_id=topic_id)
     consumers, view = iter([before, after]), NewestView()
-    follower = TopicFollower("names", view, lambda: next(consumers))
+    follower = TopicFollower("names", view, lambda: TopicReader(next(consumers)))
     follower.start()
     until(lambda: len(view.newest) == 5 and follower._stand is not None)
     before.fails_at = 5
@@ -151,7 +152,7 @@ def test_after_a_fault_it_goes_on_where_that_is_safe(
 def test_what_was_read_in_part_when_it_was_stopped_is_not_taken_for_the_whole() -> None:
     goes_on = threading.Event()
     consumer, view = ListConsumer([Named("n", 1)] * 5, waits=goes_on), NewestView()
-    follower = TopicFollower("names", view, lambda: consumer)
+    follower = TopicFollower("names", view, lambda: TopicReader(consumer))
     follower.start()
     assert consumer.is_asked.wait(10)
     stopping = threading.Thread(target=follower.stop)

@@ -12,6 +12,9 @@ from typing import Any, Protocol
 import pytest
 from hypothesis import strategies as st
 
+from coincide.wire.declarations.stream_records import StreamRecord
+from services.common.compacted_topic import TopicFollower
+from services.common.declared_streams import DeclaredStreams
 from services.common.log.declared_topic import Topic, TopicConflictError
 from services.common.log.faults import (
     LogError,
@@ -23,6 +26,7 @@ from services.common.log.log import Log
 from services.common.log.placing import partition_of
 from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, RecordPosition, TopicPartition, size_of
+from tests.patience import until
 from tests.reference.record_lists import ListLog
 
 WAIT_S = 60.0
@@ -48,6 +52,11 @@ class Logs(Protocol):
 
     def replace(self, topic: str) -> None:
         """Delete a topic of one partition and make it anew; every log is closed meanwhile."""
+
+
+def declare(log: Log, topic: str, version: int, delay_s: float) -> None:
+    declared = StreamRecord(v=1, stream="bell", version=version, max_delay_s=delay_s, longest_template_s=1.0)
+    append(log, NewRecord(topic, declared.key, declared.to_record()))
 
 
 def record(topic: str, value: bytes, key: bytes | None = b"k", partition: int | None = None) -> NewRecord:
@@ -314,6 +323,33 @@ class LogContract:
         assert sorted(offset for some in offsets for offset in some) == list(range(200))
         assert all(some == sorted(some) for some in offsets)
         check_all_there(read_all(log, topic), writers=20, each=10)
+
+    def test_a_service_follows_a_compacted_topic(self, logs: Logs, log: Log) -> None:
+        """As ingest and alerting follow the streams that are declared: by the same follower, and the same view."""
+        topic = made(logs, log, configs={"cleanup.policy": "compact"})
+        declare(log, topic, 1, 7.0)
+        streams = DeclaredStreams({}, follows=True)
+        follower = TopicFollower(topic, streams, log.reader)
+        follower.start()
+        until(lambda: streams.is_caught_up, every_s=0.01)
+        assert streams["bell"].max_delay_s == 7.0
+        declare(log, topic, 2, 9.0)
+        until(lambda: streams["bell"].max_delay_s == 9.0, every_s=0.01)
+        assert follower.kafka_answers
+        follower.stop()
+        assert not follower.is_alive()
+
+    def test_a_follower_waits_for_a_topic_that_is_not_there_yet(
+        self, logs: Logs, log: Log, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        topic = logs.name()
+        streams = DeclaredStreams({}, follows=True)
+        follower = TopicFollower(topic, streams, log.reader)
+        follower.start()
+        until(lambda: f"cannot go on: there is no topic {topic}" in caplog.text, every_s=0.01)
+        log.create_topics({topic: Topic(partitions=1)})
+        until(lambda: streams.is_caught_up, every_s=0.01)
+        follower.stop()
 
     def test_two_processes_append_and_a_third_reads_what_comes(self, logs: Logs, log: Log) -> None:
         topic, each = made(logs, log, partitions=2), 100

@@ -8,6 +8,7 @@ from kafka import TopicPartition
 from coincide import Histogram
 from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.last_change import LastChange
+from services.common.kafka import topic_reader
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry import seed as seeding
@@ -191,7 +192,7 @@ def test_streams_declared_over_rest_are_known_and_those_removed_are_not(monkeypa
         StreamRecord(v=1, stream="seismic", version=1, removed=True),
     ]
     records = [record("queries", each.to_record(), each.key) for each in changes]
-    monkeypatch.setattr(seeding, "create_consumer", lambda _bootstrap: TopicConsumer(records))
+    monkeypatch.setattr(topic_reader, "create_consumer", lambda _kafka: TopicConsumer(records))
     known = seeding.present_streams(KafkaConnection(servers="broker:9092"), STREAMS)
     assert known["sound"].max_delay_s == 60
     assert "seismic" not in known
