@@ -16,14 +16,12 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from coincide.command.faults import CommandError
 from coincide.command.input.chunks import Advance
 from coincide.command.input.formats import Format, format_of
 
+PROBABILITY_DIGITS = 6
 _BARE = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)  # what JSON writes without quotes
 
 
@@ -125,8 +123,10 @@ class ParquetAnswer:
     """Row groups of about a million."""
 
     def __init__(self, sink: IO[bytes], schema: pa.Schema) -> None:
+        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - few answers need it, and each start would wait for it
+
         self._schema = schema
-        self._writer = pq.ParquetWriter(sink, schema)
+        self._writer = ParquetWriter(sink, schema)
         self._blocks: list[pa.Table] = []
 
     def part(self, table: pa.Table) -> pa.Table:
@@ -222,6 +222,9 @@ def shown_stages(out: Path | None) -> Iterator[Stages | None]:
     if _is_terminal(out) or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console  # noqa: PLC0415 - a start without bars would wait for it half as long as for numpy
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
 

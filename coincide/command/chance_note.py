@@ -8,12 +8,12 @@ from math import prod
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.spoken import spoken
 from coincide.command.faults import note
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.detections import Detections
 from coincide.joins.labels import area_codes, sensor_codes
-from coincide.queries.explaining import spoken
 from coincide.thresholds.chance import SensorRate, chance_rate
 from coincide.thresholds.graph_chance import graph_chance_rate
 

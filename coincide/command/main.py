@@ -90,9 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(request: Request) -> None:
-    """Answer the request; a replay may go on for ever, so it alone collects garbage."""
+    """Answer the request; a replay may go on for ever, so it alone collects garbage, once it has begun."""
     if isinstance(request, ReplayRequest):
-        from coincide.command.playback.replay import run_replay  # noqa: PLC0415 - needs the extra, as those below do
+        with _no_garbage_collection():
+            from coincide.command.playback.replay import run_replay  # noqa: PLC0415 - needs the extra, as those below do
 
         run_replay(request)
         return

@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
-from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
+from coincide.command.answer_files import (
+    PROBABILITY_DIGITS,
+    Stages,
+    advance_of,
+    check_paths,
+    opened_answer,
+    shown_stages,
+)
 from coincide.command.arguments.join_arguments import QueryJoinRequest
 from coincide.command.chance_note import note_chance
 from coincide.command.explain import seen_sensors
@@ -34,7 +41,6 @@ from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 from coincide.queries import Query
 from coincide.queries.explaining import explain, unreachable_because
 
-DIGITS = 6  # of a probability
 TIME = pa.timestamp("us", "UTC")
 
 
@@ -225,7 +231,7 @@ class AnswerColumns:
         for nth, role in enumerate(self.roles):
             at = pa.array(members[:, nth], mask=members[:, nth] < 0)
             columns |= {f"{name}_{role}": column.take(at) for name, column in self.columns.items()}
-        return pa.table({**columns, "probability": pa.array(np.round(probability, DIGITS))})
+        return pa.table({**columns, "probability": pa.array(np.round(probability, PROBABILITY_DIGITS))})
 
 
 def _text_or_null(labels: npt.NDArray[np.object_]) -> pa.Array:

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from coincide.command.faults import CommandError, shown
 from coincide.errors import HistogramError
 from coincide.templates.histogram import Histogram, histogram_of_form
@@ -76,13 +74,20 @@ def _parsed(path: Path) -> Any:
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     try:
         text = path.read_text(encoding="utf-8-sig")
-        return yaml.safe_load(text) if is_yaml else json.loads(text, object_pairs_hook=partial(_named_once, path))
+        return _of_yaml(path, text) if is_yaml else json.loads(text, object_pairs_hook=partial(_named_once, path))
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise CommandError(f"{path}: no YAML: {error}") from None
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: no {'YAML' if is_yaml else 'JSON'}: {error}") from None
+
+
+def _of_yaml(path: Path, text: str) -> Any:
+    import yaml  # noqa: PLC0415 - whoever has no such file need not wait for it
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise CommandError(f"{path}: no YAML: {error}") from None
 
 
 def _named_once(path: Path, fields: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,18 +8,20 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
-from typing import Literal, TextIO, cast
+from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from coincide.command.arguments.options import STDIN
 from coincide.command.faults import BadRows, CommandError
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.csv_rows import csv_chunks
 from coincide.command.input.ndjson_rows import arriving_chunks, ndjson_chunks
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
 
 Format = Literal["csv", "ndjson", "parquet"]
 
@@ -85,18 +87,20 @@ def parquet_chunks(
     path: Path, wanted: Sequence[str], advance: Advance, *, with_content: bool = False
 ) -> Iterator[Chunk]:
     """Yield the wanted columns of `path`; ``attributes.celsius`` is a field of a column of structures."""
+    from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - texts need not wait for it
+
     try:
         with path.open("rb") as raw:
             if not raw.seekable():
                 raise CommandError(f"{path}: Parquet cannot be read from a pipe")
-            with pq.ParquetFile(raw) as file:
+            with ParquetFile(raw) as file:
                 yield from _chunks(path, file, wanted, advance, with_content)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CommandError(f"{path}: {error}") from None
 
 
 def _chunks(
-    path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Advance, with_content: bool
+    path: Path, file: ParquetFile, wanted: Sequence[str], advance: Advance, with_content: bool
 ) -> Iterator[Chunk]:
     schema, names = file.schema_arrow, file.schema_arrow.names
     for name in wanted:

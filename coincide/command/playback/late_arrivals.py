@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import PositionArray
+from coincide.arrays.spoken import spoken_s
 from coincide.command.faults import note
 from coincide.command.input.arrivals import Arrivals
 from coincide.joins.lateness import BEFORE_ALL_US
-from coincide.queries.explaining import spoken_s
 
 SHOWN_LEADERS = 3
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import LabelArray
 from coincide.command.answer_files import (
+    PROBABILITY_DIGITS,
     NdjsonFormat,
     advance_of,
     bytes_of,
@@ -30,7 +31,6 @@ from coincide.command.input.repeats import tell_repeats
 from coincide.command.playback.late_arrivals import LateArrivals
 from coincide.command.playback.replay_shard import ReplayedTuples, ReplayShard
 from coincide.command.query_files import read_queries
-from coincide.command.query_join import DIGITS
 from coincide.fusion.rows.named_rows import NamedRows
 from coincide.queries import Query
 from coincide.stream import Stream
@@ -42,7 +42,7 @@ NOWHERE = "\0"  # the core's areas have names
 
 def answer_lines(tuples: ReplayedTuples) -> pa.Array:
     """Return for each tuple a line of JSON that says so, behind one that says which smaller one no longer counts."""
-    shown = NdjsonFormat().cells("probability", pa.array(np.round(tuples.probability, DIGITS)))
+    shown = NdjsonFormat().cells("probability", pa.array(np.round(tuples.probability, PROBABILITY_DIGITS)))
     lines = _lines(tuples.query, "match", tuples.members, shown, ",")
     if len(tuples.larger) == 0:
         return lines

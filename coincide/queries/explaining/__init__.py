@@ -15,7 +15,7 @@ from __future__ import annotations
 from coincide.queries.explaining.explained_query import ExplainedQuery, explain, least_threshold
 from coincide.queries.explaining.explanation import ChanceFigures, EdgeFigures, Explanation, JointFigures, RoleFigures
 from coincide.queries.explaining.known_sensors import KnownSensor, SeenRates
-from coincide.queries.explaining.sentences import chosen_threshold, sentences_of, spoken, spoken_s, unreachable_because
+from coincide.queries.explaining.sentences import chosen_threshold, sentences_of, unreachable_because
 
 __all__ = [
     "ChanceFigures",
@@ -30,7 +30,5 @@ __all__ = [
     "explain",
     "least_threshold",
     "sentences_of",
-    "spoken",
-    "spoken_s",
     "unreachable_because",
 ]

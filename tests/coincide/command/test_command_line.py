@@ -39,6 +39,13 @@ def done(*command: str, env: Mapping[str, str] | None = None) -> subprocess.Comp
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60, env=env)
 
 
+def test_a_replay_loads_nothing_that_few_answers_need() -> None:
+    rarely = {"rich", "yaml", "pyarrow.parquet", "coincide.queries.explaining"}
+    code = f"import sys, coincide.command.playback.replay; print(*sys.modules.keys() & {rarely!r})"
+    ran = done(sys.executable, "-c", code)
+    assert (ran.returncode, ran.stdout.split()) == (0, [])
+
+
 def test_a_pipe(two_events: Path) -> None:
     run = done(*RUN, "join", str(two_events), *JUDGED)
     assert (run.returncode, run.stdout) == (0, f"{HEADER}\n1,{AT},2,{AT},0,1\n")
