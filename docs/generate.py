@@ -24,6 +24,7 @@ from services.alerting.records.alert import Alert
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
+from services.common.core_metrics import StatusMetrics, export_unit_costs
 from services.common.http.query_contract import query_schema
 from services.common.kafka.clients import create_producer
 from services.common.kafka.connection import KafkaConnection
@@ -39,7 +40,6 @@ from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
-from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.recovery.halt import HaltMetrics
 from spark_jobs.recovery.losses import Losses
 from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates

@@ -22,11 +22,11 @@ from coincide.fusion.batches.live_shard import OUTPUT_TOPICS
 from services.common.access.component_access import ComponentAccess
 from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
+from services.common.core_metrics import StatusMetrics, export_unit_costs
 from services.common.kafka.clients import described_topics
 from services.common.kafka.faults import refusal_of
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.catching_up import records_in_bulk
-from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.job.dataflow import SOURCE_TOPICS, stateful_query
 from spark_jobs.job.host_clock import HostClock
 from spark_jobs.job.job_server import job_server

@@ -17,8 +17,8 @@ from coincide.fusion.batches.cores import CoreFactory
 from coincide.fusion.batches.live_shard import DEFERRALS, HEADER, Entry, LiveShard, TopicRecord
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord
+from services.common.worker_deaths import WorkerDeaths
 from spark_jobs.job.control_ahead import ControlAhead
-from spark_jobs.recovery.worker_deaths import WorkerDeaths
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
 """Columns of an input row: grouping key, role of the topic (detections, queries, deferrals), and the Kafka record."""

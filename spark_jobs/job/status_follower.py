@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from kafka import KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
+from services.common.core_metrics import StatusMetrics
 from services.common.kafka.clients import create_consumer, create_producer
 from services.common.kafka.faults import MissingTopicError
 from services.common.kafka.follower_thread import FollowerThread
 from services.common.kafka.topic_reader import TopicReader
 from spark_jobs.job.batch_metrics import Lag
-from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.recovery.halt import Halt
 from spark_jobs.recovery.rebuilds import Rebuilds
 from spark_jobs.settings import MOST_SHARDS, FusionSettings

@@ -18,8 +18,8 @@ _BATCH, _DEATHS, _QUERY = slice(0, 8), slice(8, 3_000), slice(3_000, _SIZE)
 class WorkerDeaths:
     """A page of memory that a file keeps: a worker that is killed leaves there what it was at.
 
-    A worker for which the host has no memory left is killed without a word, and Spark gives its batch to another one,
-    for ever. On a cluster only the workers of one host know of each other.
+    A process for which its machine has no memory left is killed without a word, and another one gets its batch, for
+    ever. On a cluster only those of one machine know of each other.
     """
 
     def __init__(self, file: Path) -> None:
