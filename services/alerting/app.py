@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from functools import partial
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse
@@ -37,7 +36,6 @@ from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.http.problem import Problem, problem_response
 from services.common.http.strict_requests import StrictRequests
-from services.common.kafka.topic_reader import TopicReader
 from services.common.operations import install_operations
 from services.common.settings import Streams
 
@@ -104,7 +102,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(history_router(settings))
     app.include_router(caller_router())
     app.include_router(keys_router(access))
-    app.include_router(audit_router(partial(TopicReader.connected, settings.kafka), settings.topic_names))
+    app.include_router(audit_router(access.clients.reader, settings.topic_names))
     if settings.console_url is not None:
         app.get("/", include_in_schema=False)(lambda: RedirectResponse(f"{settings.console_url}/", 307))
     install_operations(app, metrics.registry, progress.not_ready_because, lambda: {"writes": writes()})

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from types import FrameType
 
@@ -45,28 +45,36 @@ from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
-from services.common.kafka.topic_reader import TopicReader
+from services.common.log_clients import KafkaClients, LogClients
 from services.common.program.asgi_server import AsgiServer
-from services.common.record_publisher import RecordPublisher
 from services.common.settings import SettingsError, load_streams
 
 GRACE_S = 5
 LOST = os.EX_IOERR  # exit status 74: whoever supervises the process starts it anew, and it fills a new database
 
+SessionOf = Callable[[Iterable[str], str], KafkaSession]
+"""Connects to the topics that are followed, and to the one of which only the ends are asked for."""
+
 logger = logging.getLogger(__name__)
 
 
-def build_app(settings: AlertingSettings) -> Guarded:
-    """Return the application, which connects when it starts; a `SettingsError` or `ValueError` says what is wrong."""
+def build_app(
+    settings: AlertingSettings, clients: LogClients | None = None, session_of: SessionOf | None = None
+) -> Guarded:
+    """Return the application, which connects when it starts, to Kafka unless others are given.
+
+    A `SettingsError` or `ValueError` says what is wrong.
+    """
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     queries = load_queries(settings.queries_path, streams)
     engine = open_engine(settings.database_url)
     file = DatabaseFile(engine)
     metrics = Metrics(CollectorRegistry())
     metrics.database_lost_at.set(file.lost_at_s())  # whoever noticed ended within a second: nobody may have asked it
-    access = ComponentAccess("alerting", settings, metrics.registry)
+    clients = clients or KafkaClients.of(settings)
+    access = ComponentAccess("alerting", settings, metrics.registry, clients=clients)
     progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up, file.is_lost)
-    records = RecordPublisher(settings.kafka, settings.kafka_timeout_s, settings.topic_names)
+    records = clients.records(settings.kafka_timeout_s)
     changes = QueryChanges(
         engine,
         records,
@@ -80,8 +88,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     receivers = Receivers(load_receivers(settings.receivers_path))
     sensors, heard = RegisteredSensors(), HealthFeed()
     views: dict[str, TopicView] = {SENSORS: sensors, HEALTH: heard, TOPICS.queries: streams}
-    read = partial(TopicReader.connected, settings.kafka)
-    topics = [TopicFollower(settings.topic_names.full(name), view, read) for name, view in views.items()]
+    topics = [TopicFollower(settings.topic_names.full(name), view, clients.reader) for name, view in views.items()]
 
     def kafka_answers() -> bool:
         return all(each.kafka_answers for each in topics)
@@ -89,6 +96,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
     lease = Lease(engine)
     follow = _follows(
         settings,
+        session_of or partial(_session, settings),
         lease,
         metrics,
         progress,
@@ -141,6 +149,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
 
 def _follows(
     settings: AlertingSettings,
+    session_of: SessionOf,
     lease: Lease,
     metrics: Metrics,
     progress: Progress,
@@ -155,8 +164,8 @@ def _follows(
     storage = Storage(lease.writer, metrics, names, raising, conditions)
 
     def connect() -> KafkaSession:
-        followed, watched = map(names.full, TOPICS.names()), names.full(DETECTIONS)
-        return KafkaSession(settings.kafka, names, settings.group, followed, watched, settings.batch_records)
+        followed, watched = list(map(names.full, TOPICS.names())), names.full(DETECTIONS)
+        return session_of(followed, watched)
 
     return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage)
 
@@ -203,6 +212,10 @@ class AlertingServer(AsgiServer):
         with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
             asyncio.get_running_loop().call_soon_threadsafe(self._parts.end_live_streams)
         super().handle_exit(sig, frame)
+
+
+def _session(settings: AlertingSettings, followed: Iterable[str], watched: str) -> KafkaSession:
+    return KafkaSession(settings.kafka, settings.topic_names, settings.group, followed, watched, settings.batch_records)
 
 
 def build_server(settings: AlertingSettings) -> AlertingServer:

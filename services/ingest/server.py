@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -15,7 +15,7 @@ from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
 from services.common.kafka.clients import create_producer, is_refused_everywhere
-from services.common.kafka.topic_reader import TopicReader
+from services.common.log_clients import KafkaClients, LogClients
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import load_streams
 from services.ingest.app import create_app
@@ -34,28 +34,23 @@ from services.ingest.templates.proposals_topic import read_proposals
 LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost
 
 
-def build_app(settings: IngestSettings) -> Guarded:
-    """Return the application wired to Kafka; raises SettingsError when config/streams.yaml cannot be used."""
+def build_app(
+    settings: IngestSettings,
+    clients: LogClients | None = None,
+    publisher_of: Callable[[IngestMetrics], KafkaPublisher] | None = None,
+) -> Guarded:
+    """Return the application wired to Kafka, unless others are given.
+
+    Raises SettingsError when config/streams.yaml cannot be used.
+    """
     metrics = IngestMetrics(CollectorRegistry())
-    access = ComponentAccess("ingest", settings, metrics.registry)
+    clients = clients or KafkaClients.of(settings)
+    access = ComponentAccess("ingest", settings, metrics.registry, clients=clients)
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     templates = NamedTemplates(follows=True)
     registry = Registry(streams, templates)
-    timeout_ms = int(settings.kafka_timeout_s * 1000)
-    connect = partial(
-        create_producer,
-        settings.kafka,
-        delivery_timeout_ms=timeout_ms,
-        max_block_ms=LONGEST_BLOCK_MS,
-        linger_ms=settings.kafka_linger_ms,
-        partitioner=RememberingPartitioner(),
-        metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
-    )
-    is_gone = partial(is_refused_everywhere, settings.kafka)
-    limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
-    names = settings.topic_names
-    publisher = KafkaPublisher(connect, metrics, *limits, names=names, is_gone=is_gone)
-    read = partial(TopicReader.connected, settings.kafka)
+    publisher = (publisher_of or partial(_publisher, settings))(metrics)
+    names, read = settings.topic_names, clients.reader
     follower = TopicFollower(names.full(SENSORS), RegistryView(registry, metrics), read)
     streams_follower = TopicFollower(names.full(QUERIES), streams, read)
     others = [
@@ -100,6 +95,21 @@ def build_app(settings: IngestSettings) -> Guarded:
         lifespan=lifespan,
     )
     return Guarded(app, access.guard, settings.max_open_per_peer)
+
+
+def _publisher(settings: IngestSettings, metrics: IngestMetrics) -> KafkaPublisher:
+    connect = partial(
+        create_producer,
+        settings.kafka,
+        delivery_timeout_ms=int(settings.kafka_timeout_s * 1000),
+        max_block_ms=LONGEST_BLOCK_MS,
+        linger_ms=settings.kafka_linger_ms,
+        partitioner=RememberingPartitioner(),
+        metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
+    )
+    is_gone = partial(is_refused_everywhere, settings.kafka)
+    limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
+    return KafkaPublisher(connect, metrics, *limits, names=settings.topic_names, is_gone=is_gone)
 
 
 def build_server(settings: IngestSettings) -> AsgiServer:

@@ -36,7 +36,7 @@ class Guarded:
 
     def __init__(self, application: Application, guard: Guard, most_open_per_peer: int = MOST_OPEN_PER_PEER) -> None:
         self.application = application
-        self._guard, self._routes = guard, routes_of(application)
+        self._guard, self.routes = guard, routes_of(application)
         self._most_open = most_open_per_peer
         self._open: Counter[Peer] = Counter()
 
@@ -51,7 +51,7 @@ class Guarded:
         address = client[0] if client else None
         headers = _read_headers(scope["headers"])
         method, path = scope["method"], scope["path"]
-        route = self._routes.find(method, path)
+        route = self.routes.find(method, path)
         ruling = self._guard.rule(method, path, route, headers, address)
         peer = address, ruling.caller.key
         if ruling.status is None and self._open[peer] >= self._most_open and route not in OPEN_PATHS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -16,7 +15,7 @@ from services.common.access.guard import Guard, first_key
 from services.common.access.keys_topic import KeysView
 from services.common.access.origins import Origins
 from services.common.compacted_topic import TopicFollower
-from services.common.kafka.topic_reader import TopicReader
+from services.common.log_clients import KafkaClients, LogClients
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings, ListeningSettings, SettingsError
 
@@ -35,12 +34,14 @@ class ComponentAccess:
         registry: CollectorRegistry,
         *,
         publisher: RecordPublisher | None = None,
+        clients: LogClients | None = None,
     ) -> None:
         refused, unaudited = access_metrics(component, registry)
         self.ring, self.registry = KeyRing(), registry
         self.needs_key = settings.needs_key
         self._names = names = settings.topic_names
-        self.publisher = publisher or RecordPublisher(settings.kafka, AUDIT_TIMEOUT_S, names)
+        self.clients = clients or KafkaClients.of(settings)
+        self.publisher = publisher or self.clients.records(AUDIT_TIMEOUT_S)
         self.audit = AuditTrail(component, self.publisher, unaudited.inc)
         self.guard = Guard(
             Origins(settings.host, settings.allowed_hosts, settings.allowed_origins),
@@ -49,8 +50,7 @@ class ComponentAccess:
             names=names,
             on_refused=lambda reason: refused.labels(reason).inc(),
         )
-        connect = partial(TopicReader.connected, settings.kafka)
-        self._follower = TopicFollower(names.full(KEYS), KeysView(self.ring, self._warn), connect)
+        self._follower = TopicFollower(names.full(KEYS), KeysView(self.ring, self._warn), self.clients.reader)
 
     def _warn(self) -> None:
         if self.needs_key:

@@ -34,6 +34,11 @@ class Record(NamedTuple):
     value: bytes | None
     headers: tuple[Header, ...] = ()
 
+    @property
+    def timestamp(self) -> int:
+        """The name that records of Kafka's client have for `timestamp_ms`."""
+        return self.timestamp_ms
+
 
 class NewRecord(NamedTuple):
     """A record to be appended: without a timestamp it gets that of now, without a partition that of its key.

@@ -1,0 +1,42 @@
+"""LogClients: what a component reads and writes its topics by, whoever keeps them."""
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.topic_reader import TopicReader
+from services.common.log.reader import LogReader
+from services.common.record_publisher import RecordPublisher
+from services.common.settings import ComponentSettings
+from services.common.topic_names import TopicNames
+
+
+class LogClients(Protocol):
+    """Makes readers and publishers of one log."""
+
+    def reader(self) -> LogReader:
+        """Return a new reader; it may block, or raise a fault of the log."""
+
+    def records(self, timeout_s: float) -> RecordPublisher:
+        """Return what writes records one at a time, each within ``timeout_s``."""
+
+
+@dataclass(frozen=True)
+class KafkaClients:
+    """The topics of a system in Kafka."""
+
+    kafka: KafkaConnection
+    names: TopicNames
+
+    @classmethod
+    def of(cls, settings: ComponentSettings) -> Self:
+        """Return those that a component's settings name."""
+        return cls(settings.kafka, settings.topic_names)
+
+    def reader(self) -> TopicReader:
+        """Return a new reader; it may block, or raise `KafkaError`."""
+        return TopicReader.connected(self.kafka)
+
+    def records(self, timeout_s: float) -> RecordPublisher:
+        """Return what writes records one at a time, each within ``timeout_s``; it connects at the first."""
+        return RecordPublisher(self.kafka, timeout_s, self.names)
