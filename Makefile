@@ -58,6 +58,10 @@ rebuild: setup ## Have fusion of a running system begin anew from the topics; th
 backup: setup ## Write all that a running system remembers into a new folder (TO=folder)
 	@"$(RUN)" -m deploy.local backup
 
+.PHONY: try
+try: $(FOR_RUNNING) ## The whole line in one process, without Kafka, Java and Spark (FOLDER=, PORT=8000); Ctrl-C stops it
+	"$(RUN)" -m services.line $(if $(FOLDER),--folder "$(FOLDER)") $(if $(PORT),--port "$(PORT)")
+
 .PHONY: restore
 restore: setup ## Put a backup into a system that has nothing yet (FROM=folder)
 	@"$(RUN)" -m deploy.local restore

@@ -46,6 +46,10 @@ class RouteTable:
             (method, each.template): self._first(method, each.template) for each in fixed for method in each.methods
         }
 
+    def templates(self) -> list[str]:
+        """Return how each route is written."""
+        return [each.template for each in self._routes]
+
     def find(self, method: str, path: str) -> str | None:
         """Return the template of the route for this method and path, or else of one for the path alone; None: none."""
         known = self._known.get((method, path))

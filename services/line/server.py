@@ -1,0 +1,109 @@
+"""The process: a log, and on it ingest, the engine, alerting and the console, started and stopped in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+from starlette.concurrency import run_in_threadpool
+
+from coincide.fusion.batches.cores import FusionCores
+from coincide.fusion.control.limits import Limits
+from services.alerting.server import build_app as build_alerting
+from services.common.access.asgi import Application, Guarded
+from services.common.access.component_access import ComponentAccess
+from services.common.core_metrics import StatusMetrics
+from services.common.http.bounded_protocol import BoundedHttpProtocol
+from services.common.local_log.local_log import LocalLog
+from services.common.log.declared_topic import Topic
+from services.common.log_clients import LogClients
+from services.common.operations import install_operations
+from services.common.program.asgi_server import AsgiServer
+from services.common.settings import ComponentSettings, load_streams
+from services.common.topics import load_topics
+from services.common.worker_deaths import WorkerDeaths
+from services.console.server import LONGEST_MESSAGE_BYTES
+from services.console.server import build_app as build_console
+from services.ingest.server import build_app as build_ingest
+from services.line.dispatch import Dispatch
+from services.line.first_sensors import append_first_sensors
+from services.line.fusion_thread import FusionThread
+from services.line.local_clients import LocalClients, LogSession
+from services.line.log_publisher import LogPublisher
+from services.line.settings import LineSettings
+from services.line.shard_state import SHARD_STATE
+
+GRACE_S = 5
+STATE_TOPIC = Topic(partitions=1, configs={"cleanup.policy": "compact", "max.message.bytes": str(2**30)})
+
+
+def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
+    """Return the application of all components."""
+    names, ingest = settings.ingest.topic_names, settings.ingest
+    log.create_topics({**load_topics(settings.topics_path, names), names.full(SHARD_STATE): STATE_TOPIC})
+    append_first_sensors(log, ingest)
+    clients: Any = LocalClients(log, names)
+    cores = FusionCores(load_streams(ingest.streams_path), Limits(), clock_s=time.thread_time)
+    status = StatusMetrics()
+
+    def session(followed: Iterable[str], watched: str) -> Any:
+        return LogSession(log, followed, watched, settings.alerting.batch_records)
+
+    publisher_of = partial(
+        LogPublisher, log, timeout_s=ingest.kafka_timeout_s, most_bytes=ingest.max_in_flight_bytes, names=names
+    )
+    components: dict[str, Application] = {
+        "fusion": fusion_app(
+            FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status), ingest, clients, status
+        ),
+        "alerting": build_alerting(settings.alerting, clients, session),
+        "ingest": build_ingest(ingest, clients, publisher_of),
+        "console": build_console(settings.console),
+    }
+    owners = {first: name for name in ("alerting", "ingest") for first in firsts_of(components[name])}
+    return Dispatch(components, owners, last="console")
+
+
+def fusion_app(
+    thread: FusionThread, settings: ComponentSettings, clients: LogClients, status: StatusMetrics
+) -> Guarded:
+    """Return what tells of the engine, and runs it."""
+    registry = CollectorRegistry()
+    registry.register(status)
+    access = ComponentAccess("fusion", settings, registry, clients=clients)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        access.start()
+        thread.start()
+        yield
+        await run_in_threadpool(thread.stop)
+        await run_in_threadpool(access.stop)
+
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
+    install_operations(app, registry, lambda: [why] if (why := thread.why_not_ready()) else [])
+    return Guarded(app, access.guard)
+
+
+def firsts_of(component: Application) -> set[str]:
+    """Return the first parts behind ``/v1/`` of the paths of a component."""
+    assert isinstance(component, Guarded)  # noqa: S101 - all but the console are
+    return {path.split("/")[2] for path in component.routes.templates() if path.startswith("/v1/")}
+
+
+def build_server(settings: LineSettings, log: LocalLog) -> AsgiServer:
+    """Return the server."""
+    return AsgiServer(
+        build_app(settings, log),
+        settings.ingest,
+        BoundedHttpProtocol,
+        loop="uvloop",
+        ws="auto",
+        ws_max_size=LONGEST_MESSAGE_BYTES,
+        timeout_graceful_shutdown=GRACE_S,
+    )

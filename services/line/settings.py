@@ -1,0 +1,64 @@
+"""The settings of a line in one process: those of its components, with one address and one folder for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.alerting.settings import AlertingSettings
+from services.common.settings import CONFIG_VARIABLE, S, load_settings
+from services.console.settings import ConsoleSettings
+from services.ingest.settings import IngestSettings
+from services.line.dispatch import COMPONENTS
+
+
+@dataclass(frozen=True)
+class LineSettings:
+    """What each component is told, and where all of it is kept."""
+
+    folder: Path
+    topics_path: Path
+    ingest: IngestSettings
+    alerting: AlertingSettings
+    console: ConsoleSettings
+
+    @property
+    def log_path(self) -> Path:
+        """The file of the log."""
+        return self.folder / "log.sqlite3"
+
+
+def line_settings(folder: Path, config: Path, address: tuple[str, int], environ: Mapping[str, str]) -> LineSettings:
+    """Return the settings of files in `config`, then of `environ`; address and folder are the same for all.
+
+    Raises `SettingsError`.
+    """
+    host, port = address
+    environ = {**environ, CONFIG_VARIABLE: str(config)}
+    own: dict[str, Any] = {"host": host, "port": port}
+
+    def settings_of(model: type[S], name: str, **others: Any) -> S:
+        return load_settings(model, Path("config", name), environ).model_copy(update={**own, **others})
+
+    base = f"http://{'127.0.0.1' if host in {'0.0.0.0', '::'} else host}:{port}"  # noqa: S104 - is what it is called
+    components = f"{base}{COMPONENTS}"
+    return LineSettings(
+        folder,
+        config / "topics.yaml",
+        settings_of(IngestSettings, "ingest.yaml"),
+        settings_of(
+            AlertingSettings,
+            "alerting.yaml",
+            database_url=f"sqlite:///{(folder / 'alerting.sqlite3').absolute()}",
+            console_url=base,
+        ),
+        settings_of(
+            ConsoleSettings,
+            "console.yaml",
+            ingest_url=f"{components}ingest",
+            alerting_url=f"{components}alerting",
+            fusion_url=f"{components}fusion",
+        ),
+    )
