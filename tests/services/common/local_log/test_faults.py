@@ -44,7 +44,7 @@ def killed_after(path: Path, delay_s: float) -> int:
     return int(whole[-1])
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.night)])
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.night)])
 def test_what_was_acknowledged_is_there_after_a_kill_at_any_moment_and_nothing_half(kills: int, tmp_path: Path) -> None:
     path, chosen = tmp_path / "log.sqlite", random.Random(kills)
     end = 0
