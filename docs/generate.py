@@ -24,7 +24,7 @@ from services.alerting.records.alert import Alert
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
-from services.common.core_metrics import StatusMetrics, export_unit_costs
+from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
 from services.common.http.query_contract import query_schema
 from services.common.kafka.clients import create_producer
 from services.common.kafka.connection import KafkaConnection

@@ -22,7 +22,7 @@ from coincide.fusion.batches.live_shard import OUTPUT_TOPICS
 from services.common.access.component_access import ComponentAccess
 from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
-from services.common.core_metrics import StatusMetrics, export_unit_costs
+from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
 from services.common.kafka.clients import described_topics
 from services.common.kafka.faults import refusal_of
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets

@@ -17,7 +17,7 @@ from coincide.fusion.batches.cores import CoreFactory
 from coincide.fusion.batches.live_shard import DEFERRALS, HEADER, Entry, LiveShard, TopicRecord
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord
-from services.common.worker_deaths import WorkerDeaths
+from services.common.engine.worker_deaths import WorkerDeaths
 from spark_jobs.job.control_ahead import ControlAhead
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from kafka import KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from services.common.core_metrics import StatusMetrics
+from services.common.engine.core_metrics import StatusMetrics
 from services.common.kafka.clients import create_consumer, create_producer
 from services.common.kafka.faults import MissingTopicError
 from services.common.kafka.follower_thread import FollowerThread

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from coincide.fusion.records.kafka_records import Output
 from deploy.host.machine import free_ports
 from services.common.access.component_access import ComponentAccess
-from services.common.core_metrics import StatusMetrics
+from services.common.engine.core_metrics import StatusMetrics
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag

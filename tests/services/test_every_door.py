@@ -281,5 +281,5 @@ def test_the_console_hears_nothing_of_a_control_character(kind: str, control: st
 
 @pytest.mark.parametrize("component", NEEDS)
 def test_every_route_is_in_this_file(component: str, applications: Any) -> None:
-    table = Guarded(applications[component], Guard(Origins("127.0.0.1"), KeyRing(), needs_key=True))._routes
+    table = Guarded(applications[component], Guard(Origins("127.0.0.1"), KeyRing(), needs_key=True)).routes
     assert {(method, each.template) for each in table._routes for method in each.methods} == set(needs_of(component))

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.listener import QueryIdleEvent
 
 from coincide.sliding.choice import TYPICAL
 from services.common.access.component_access import ComponentAccess
-from services.common.core_metrics import StatusMetrics, export_unit_costs
+from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText

@@ -8,7 +8,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
-from services.common.core_metrics import StatusMetrics
+from services.common.engine.core_metrics import StatusMetrics
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.status_follower import KafkaFollower, retire_status
 from spark_jobs.recovery.rebuilds import Rebuilds

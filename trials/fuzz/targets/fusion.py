@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from coincide.fusion.batches.activations import PushedOffsets
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord, Output, Topic
-from services.common.core_metrics import StatusMetrics
 from services.common.declared_streams import DeclaredStreams
+from services.common.engine.core_metrics import StatusMetrics
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.calibrating.sources import _rows
 from spark_jobs.job.control_ahead import ControlAhead

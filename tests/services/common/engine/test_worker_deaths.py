@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.worker_deaths import WorkerDeaths
+from services.common.engine.worker_deaths import WorkerDeaths
 
 
 def take_a_batch(file: Path, batch: int, *queries: str) -> None:

@@ -1,0 +1,1 @@
+"""What every host of the engine tells of it, and keeps beside it."""
