@@ -18,7 +18,7 @@ from services.alerting.alerts.raising import OutboxLimits, Raising
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.app import create_app
-from services.alerting.kafka.follower import Follower
+from services.alerting.kafka.follower import Follower, Pace
 from services.alerting.kafka.handing_over import HandingOver, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.projection import DATABASE_LOST, Progress, Seed
@@ -167,7 +167,8 @@ def _follows(
         followed, watched = list(map(names.full, TOPICS.names())), names.full(DETECTIONS)
         return session_of(followed, watched)
 
-    return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage)
+    pace = Pace(settings.transactions_per_s)
+    return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage, pace=pace)
 
 
 def _listeners(hub: LiveHub, progress: Progress, telling: Telling) -> Listeners:

@@ -82,6 +82,13 @@ class AlertingSettings(ComponentSettings):
         description="SQLAlchemy URL of the database: sqlite or postgresql.",
     )
     batch_records: int = Field(2000, ge=1, le=100_000, description="Most Kafka records stored in one transaction.")
+    transactions_per_s: float = Field(
+        25.0,
+        ge=1,
+        le=1_000,
+        description="Most transactions a second, on average; what comes between two goes into one. With more a match "
+        "reaches its listeners sooner, and each costs as much as 50 matches.",
+    )
     matches_kept_s: Seconds = Field(
         90 * DAY_S,
         description="Matches, episodes and alerts are deleted this long after ingest received their last detection.",

@@ -73,7 +73,7 @@ class Follower(FollowerThread[KafkaSession]):
 
     expected = (*FollowerThread.expected, SQLAlchemyError, KafkaAwayError)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of the thread
         self,
         connect: Callable[[], KafkaSession],
         lease: Lease,
@@ -83,6 +83,8 @@ class Follower(FollowerThread[KafkaSession]):
         standby: Standby,
         seed: Seed,
         storage: Storage,
+        *,
+        pace: Pace | None = None,
     ) -> None:
         super().__init__("kafka-follower")
         self._session = connect
@@ -98,7 +100,7 @@ class Follower(FollowerThread[KafkaSession]):
         self._seed = seed
         self._storage = storage
         self._term: str | None = None
-        self._pace = Pace()
+        self._pace = pace or Pace()
         self._sweep_at_s = 0.0
         self._unshown: dict[tuple[str, int], Position] = {}
 
