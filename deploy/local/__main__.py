@@ -22,6 +22,7 @@ from deploy.local.supervision import PRIVATE
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, HaltedError, PartlyUpError, System
 from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
+from services.common.log_clients import KafkaClients
 from services.common.settings import CONFIG_VARIABLE
 
 POLL_S = 0.5
@@ -69,7 +70,7 @@ def _up(system: System) -> None:
     for name in ("console", "ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
-    if system.layout.needs_key and not present_keys(system.layout.kafka, system.layout.topic_names):
+    if system.layout.needs_key and not present_keys(KafkaClients(system.layout.kafka, system.layout.topic_names)):
         print("Every request needs a key, and there is none yet. Make the first: make key")
     if missing is not None:
         raise missing

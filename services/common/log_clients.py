@@ -5,14 +5,19 @@ from typing import Protocol, Self
 
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_reader import TopicReader
+from services.common.log.log import Log
 from services.common.log.reader import LogReader
-from services.common.record_publisher import RecordPublisher
+from services.common.record_publisher import LogRecords, RecordPublisher
 from services.common.settings import ComponentSettings
 from services.common.topic_names import TopicNames
 
 
 class LogClients(Protocol):
     """Makes readers and publishers of one log."""
+
+    @property
+    def names(self) -> TopicNames:
+        """The names of the topics."""
 
     def reader(self) -> LogReader:
         """Return a new reader; it may block, or raise a fault of the log."""
@@ -40,3 +45,19 @@ class KafkaClients:
     def records(self, timeout_s: float) -> RecordPublisher:
         """Return what writes records one at a time, each within ``timeout_s``; it connects at the first."""
         return RecordPublisher(self.kafka, timeout_s, self.names)
+
+
+@dataclass(frozen=True)
+class ClientsOfLog:
+    """The topics of a system in any log."""
+
+    log: Log
+    names: TopicNames
+
+    def reader(self) -> LogReader:
+        """Return a new reader; it may block, or raise `LogError`."""
+        return self.log.reader()
+
+    def records(self, timeout_s: float) -> LogRecords:
+        """Return what writes records one at a time, each within ``timeout_s``."""
+        return LogRecords(self.log, timeout_s, self.names)

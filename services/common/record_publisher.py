@@ -1,4 +1,4 @@
-"""Publishing single records to Kafka: each acknowledged by all replicas, within a bounded time."""
+"""Publishing single records, to Kafka or to another log: each is safe when that is told, within a bounded time."""
 
 import threading
 from collections.abc import Callable
@@ -9,6 +9,9 @@ from starlette.concurrency import run_in_threadpool
 
 from services.common.kafka.clients import close_producer, create_producer
 from services.common.kafka.connection import KafkaConnection
+from services.common.log.faults import LogError
+from services.common.log.log import Log
+from services.common.log.records import NewRecord
 from services.common.topic_names import TopicNames
 
 
@@ -71,3 +74,21 @@ class RecordPublisher:
         if self._producer is not None:
             close_producer(self._producer, timeout_s=0)
             self._producer = None
+
+
+class LogRecords(RecordPublisher):
+    """Writes records one at a time; each is on the disk when `publish` returns."""
+
+    def __init__(self, log: Log, timeout_s: float, names: TopicNames) -> None:
+        self._log, self._timeout_s, self._names = log, timeout_s, names
+
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
+        """Write one record and return its offset; raises `KafkaAwayError` where the log did not take it in time."""
+        try:
+            [position] = self._log.append([NewRecord(self._names.full(topic), key, value)]).result(self._timeout_s)
+        except (LogError, TimeoutError) as error:
+            raise KafkaAwayError(str(error) or "the log does not take it in time") from error
+        return position.offset
+
+    def close(self) -> None:
+        """Nothing: whoever opened the log closes it."""

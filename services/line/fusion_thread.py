@@ -12,14 +12,14 @@ from coincide.fusion.batches.cores import CoreFactory
 from coincide.fusion.batches.live_shard import DEFERRALS, Entry, LiveShard, TopicRecord
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord, Topic
-from services.common.core_metrics import StatusMetrics
+from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.kafka.follower_thread import FollowerThread
 from services.common.log.faults import LogError
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, TopicPartition
 from services.common.topic_names import TopicNames
-from services.common.worker_deaths import WorkerDeaths
 from services.line.changes_ahead import ChangesAhead
 from services.line.shard_state import SHARD_STATE, entry_of, positions_in, read_state, records_of
 

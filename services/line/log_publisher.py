@@ -1,4 +1,4 @@
-"""LogPublisher: what ingest publishes by where the log is in this process; LogRecords: what everybody else does."""
+"""LogPublisher: what ingest publishes by where the log is in this process."""
 
 import asyncio
 import time
@@ -8,31 +8,12 @@ from contextlib import suppress
 from services.common.log.faults import LogError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from services.common.topic_names import TopicNames
 from services.ingest.kafka.frame import Frame, heartbeat
 from services.ingest.kafka.publisher import DEAD_LETTERS, DETECTIONS, KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 
 MOST_DEAD_LETTER_BYTES = 2**20
-
-
-class LogRecords(RecordPublisher):
-    """Writes records one at a time; each is on the disk when `publish` returns."""
-
-    def __init__(self, log: Log, timeout_s: float, names: TopicNames) -> None:
-        self._log, self._timeout_s, self._names = log, timeout_s, names
-
-    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
-        """Write one record and return its offset; raises `KafkaAwayError` where the log did not take it in time."""
-        try:
-            [position] = self._log.append([NewRecord(self._names.full(topic), key, value)]).result(self._timeout_s)
-        except (LogError, TimeoutError) as error:
-            raise KafkaAwayError(str(error) or "the log does not take it in time") from error
-        return position.offset
-
-    def close(self) -> None:
-        """Nothing: whoever opened the log closes it."""
 
 
 class LogPublisher(KafkaPublisher):

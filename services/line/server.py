@@ -17,24 +17,24 @@ from coincide.fusion.control.limits import Limits
 from services.alerting.server import build_app as build_alerting
 from services.common.access.asgi import Application, Guarded
 from services.common.access.component_access import ComponentAccess
-from services.common.core_metrics import StatusMetrics
+from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.http.bounded_protocol import BoundedHttpProtocol
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
-from services.common.log_clients import LogClients
+from services.common.log_clients import ClientsOfLog, LogClients
 from services.common.operations import install_operations
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ComponentSettings, load_streams
 from services.common.topics import load_topics
-from services.common.worker_deaths import WorkerDeaths
 from services.console.server import LONGEST_MESSAGE_BYTES
 from services.console.server import build_app as build_console
 from services.ingest.server import build_app as build_ingest
 from services.line.dispatch import Dispatch
 from services.line.first_sensors import append_first_sensors
 from services.line.fusion_thread import FusionThread
-from services.line.local_clients import LocalClients, LogSession
 from services.line.log_publisher import LogPublisher
+from services.line.log_session import LogSession
 from services.line.settings import LineSettings
 from services.line.shard_state import SHARD_STATE
 
@@ -47,7 +47,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     names, ingest = settings.ingest.topic_names, settings.ingest
     log.create_topics({**load_topics(settings.topics_path, names), names.full(SHARD_STATE): STATE_TOPIC})
     append_first_sensors(log, ingest)
-    clients: Any = LocalClients(log, names)
+    clients = ClientsOfLog(log, names)
     cores = FusionCores(load_streams(ingest.streams_path), Limits(), clock_s=time.thread_time)
     status = StatusMetrics()
 

@@ -13,6 +13,9 @@ from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
 
+#: A commit to a file beside the log costs a millisecond.
+TRANSACTIONS_PER_S = 250.0
+
 
 @dataclass(frozen=True)
 class LineSettings:
@@ -53,6 +56,7 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
             "alerting.yaml",
             database_url=f"sqlite:///{(folder / 'alerting.sqlite3').absolute()}",
             console_url=base,
+            transactions_per_s=TRANSACTIONS_PER_S,
         ),
         settings_of(
             ConsoleSettings,

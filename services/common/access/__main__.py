@@ -1,12 +1,15 @@
 """Make, list and revoke keys: ``python -m services.common.access create --scope admin``.
 
-It writes to Kafka itself: whoever can reach Kafka is trusted, and the first key can be made in no other way.
+It writes to the log itself: whoever can reach Kafka, or the file of a log, is trusted, and the first key can be made
+in no other way.
 """
 
 import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,9 @@ from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
 from services.common.clock import in_rfc_3339, system_clock_us
 from services.common.kafka_option import add_connection_option, connection_of
+from services.common.local_log.local_log import LocalLog
+from services.common.log.faults import LogError
+from services.common.log_clients import ClientsOfLog, KafkaClients, LogClients
 from services.common.program.skeleton import exit_status
 from services.common.record_publisher import KafkaAwayError, RecordPublisher
 from services.common.topic_names import add_prefix_option
@@ -34,16 +40,30 @@ class NoSuchKeyError(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit status."""
     given = _parser().parse_args(arguments)
-    return exit_status("keys", lambda: _run(given), NoSuchKeyError, KafkaError, KafkaAwayError)
+    return exit_status("keys", lambda: _run(given), NoSuchKeyError, KafkaError, KafkaAwayError, LogError)
 
 
 def _run(given: argparse.Namespace) -> None:
-    given.kafka = connection_of(given)
-    publisher = RecordPublisher(given.kafka, TIMEOUT_S, given.names)
+    with _clients_of(given) as clients:
+        given.clients, publisher = clients, clients.records(TIMEOUT_S)
+        try:
+            {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
+        finally:
+            publisher.close()
+
+
+@contextmanager
+def _clients_of(given: argparse.Namespace) -> Iterator[LogClients]:
+    if given.log is None:
+        yield KafkaClients(connection_of(given), given.names)
+        return
+    if not given.log.is_file():
+        raise LogError(f"there is no log {given.log}: the line that keeps it makes it when it starts first")
+    log = LocalLog(given.log)
     try:
-        {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
+        yield ClientsOfLog(log, given.names)
     finally:
-        publisher.close()
+        log.close()
 
 
 def _create(given: argparse.Namespace, publisher: RecordPublisher) -> None:
@@ -72,7 +92,7 @@ def _for_owner_and_group(name: str, flags: int) -> int:
 
 
 def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> None:
-    keys = sorted(present_keys(given.kafka, given.names).values(), key=lambda key: key.created_at_us)
+    keys = sorted(present_keys(given.clients).values(), key=lambda key: key.created_at_us)
     for key in keys:
         limits = "" if key.posts is None else f", for {key.posts}"
         made = f"made {in_rfc_3339(key.created_at_us)} by {key.created_by}"
@@ -82,7 +102,7 @@ def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> None:
 
 
 def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> None:
-    key = present_keys(given.kafka, given.names).get(given.id)
+    key = present_keys(given.clients).get(given.id)
     if key is None:
         raise NoSuchKeyError(f"there is no key {given.id}: give the id, the 12 digits behind ck_")
     publisher.publish(KEYS, key.id.encode(), None)
@@ -94,6 +114,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.common.access", description="Make and revoke keys.")
     add_connection_option(parser)
     add_prefix_option(parser)
+    where = "the file of a line in one process, which may run meanwhile (default: the topics are in Kafka)"
+    parser.add_argument("--log", type=Path, metavar="FILE", help=where)
     commands = parser.add_subparsers(dest="command", required=True)
     create = commands.add_parser("create", help="make a key and write its text, once")
     create.add_argument("--scope", action="append", required=True, choices=[str(each) for each in KeyScope])

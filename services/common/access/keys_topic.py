@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
 from services.common.compacted_topic import read_whole
-from services.common.kafka.connection import KafkaConnection
-from services.common.kafka.topic_reader import TopicReader
-from services.common.topic_names import TopicNames
+from services.common.log_clients import LogClients
 
 log = logging.getLogger(__name__)
 
 
-def present_keys(kafka: KafkaConnection, names: TopicNames) -> dict[str, AccessKey]:
-    """Return every valid key by its id; raises `KafkaError`."""
-    return _valid(read_whole(partial(TopicReader.connected, kafka), names.full(KEYS)))
+def present_keys(clients: LogClients) -> dict[str, AccessKey]:
+    """Return every valid key by its id; raises what the reader raises."""
+    return _valid(read_whole(clients.reader, clients.names.full(KEYS)))
 
 
 def _valid(records: Iterable[list[ConsumerRecord]]) -> dict[str, AccessKey]:

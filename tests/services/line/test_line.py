@@ -1,6 +1,8 @@
 """The line as one process, over HTTP: it tells what an engine tells of the same log, however often it is killed."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,16 +21,16 @@ from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import until
 
 ASKED = ("sn1987a", "sn1987a-all")  # of which no match supersedes another
+KEYS = [sys.executable, "-m", "services.common.access"]
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[ServiceProcess]:
+def running(folder: Path, **environ: str) -> Iterator[ServiceProcess]:
     [port] = free_ports(1)
-    line = ServiceProcess(
-        port,
-        run_module("services.line", folder / "line.log", "ingest", {}, ("--folder", str(folder), "--port", str(port))),
-    )
+    arguments = "--folder", str(folder), "--port", str(port)
+    started = run_module("services.line", folder / "line.log", "ingest", {}, arguments, **environ)
+    line = ServiceProcess(port, started)
     try:
         line.wait_for("/components/ingest/readyz", 200)
         line.wait_for("/components/alerting/readyz", 200)
@@ -76,6 +78,22 @@ def test_killed_after_every_post_it_tells_every_match_once_and_under_the_id_that
         until(lambda: len(matches_of(line, "sn1987a-all")) == 440)
         found = {query: matches_of(line, query) for query in ASKED}
     assert found == expected_of(tmp_path)
+
+
+def test_where_keys_are_needed_the_first_is_made_beside_the_running_line(tmp_path: Path) -> None:
+    with running(tmp_path, COINCIDE_INGEST_REQUIRE_KEYS="true", COINCIDE_ALERTING_REQUIRE_KEYS="true") as line:
+        assert line.call("GET", "/v1/sensors").status_code == 401
+        create = ["--log", str(tmp_path / "log.sqlite3"), "create", "--scope", "read"]
+        made = subprocess.run([*KEYS, *create], capture_output=True, text=True, cwd=ROOT, check=True)
+        key = {"Authorization": f"Bearer {made.stdout.strip()}"}
+        until(lambda: line.call("GET", "/v1/sensors", headers=key).status_code == 200)
+        until(lambda: line.call("GET", "/v1/matches", headers=key).status_code == 200)
+        assert line.call("DELETE", "/v1/sensors/imb", headers=key).status_code == 403
+        listed = subprocess.run([*KEYS, *create[:2], "list"], capture_output=True, text=True, cwd=ROOT, check=True)
+        assert "read" in listed.stdout
+    of_none = [*KEYS, "--log", str(tmp_path / "none"), "list"]
+    missing = subprocess.run(of_none, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (missing.returncode, "there is no log" in missing.stderr) == (1, True)
 
 
 def test_it_stops_in_order_and_says_nothing_but_what_is_so(tmp_path: Path) -> None:

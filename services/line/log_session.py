@@ -1,4 +1,4 @@
-"""The clients of a log of this machine, for components that know those of Kafka."""
+"""LogSession: what alerting reads a log of this machine by."""
 
 from __future__ import annotations
 
@@ -7,25 +7,7 @@ from typing import Any
 
 from services.alerting.kafka.kafka_session import Position
 from services.common.log.log import Log
-from services.common.log.reader import LogReader
 from services.common.log.records import Record, TopicPartition
-from services.common.topic_names import TopicNames
-from services.line.log_publisher import LogRecords
-
-
-class LocalClients:
-    """The topics of a system in a log; see `LogClients`."""
-
-    def __init__(self, log: Log, names: TopicNames) -> None:
-        self.log, self.names = log, names
-
-    def reader(self) -> LogReader:
-        """Return a new reader."""
-        return self.log.reader()
-
-    def records(self, timeout_s: float) -> LogRecords:
-        """Return what writes records one at a time."""
-        return LogRecords(self.log, timeout_s, self.names)
 
 
 class LogSession:
