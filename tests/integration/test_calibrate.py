@@ -21,7 +21,7 @@ from deploy.host.machine import ROOT
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
 from deploy.local.broker import Broker
-from services.common.kafka.clients import create_consumer
+from services.common.kafka.topic_reader import TopicReader
 from services.common.topic_names import DEFAULT_NAMES
 from services.ingest.templates.proposals_topic import read_proposals
 from tests.integration.archive_process import ArchiveProcess, archive_job
@@ -140,7 +140,7 @@ def test_ingest_reads_the_newest_proposal_of_each(kafka: Broker) -> None:
     sent = [proposal("b", 1), proposal("a", 2), proposal("b", 3)]
     records = [(each.key, each.to_record()) for each in sent]
     send(kafka.bootstrap, DEFAULT_NAMES.full(PROPOSALS), [*records, (b'["c","noise"]', b"no proposal")])
-    found = read_proposals(partial(create_consumer, kafka.connection), DEFAULT_NAMES)
+    found = read_proposals(partial(TopicReader.connected, kafka.connection), DEFAULT_NAMES)
     assert found == [sent[1], sent[2]]
 
 
