@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from kafka.errors import KafkaError
+
 from services.common.kafka.faults import KafkaRefusedError, may_pass, refusal_of
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer
+from services.common.record_publisher import KafkaAwayError
 from services.common.settings import ListeningSettings, SettingsError, load_settings
 
 REFUSED = os.EX_CONFIG  # 78: a person must change something, so a process runner need not try again
@@ -43,9 +46,14 @@ def exit_status(name: str, run: Callable[[], int | None], *faults: type[Exceptio
     try:
         return run() or 0
     except expected as error:
-        sentence = error if isinstance(error, KafkaRefusedError) else refusal_of(error) or error
-        sys.stderr.write(f"{name}: {sentence}\n")
+        sys.stderr.write(f"{name}: {_sentence_of(error)}\n")
         return REFUSED if isinstance(error, SettingsError) else AWAY if may_pass(error) else 1
+
+
+def _sentence_of(error: Exception) -> str:
+    """Return what an error says; the words of Kafka's client say little where Kafka refuses."""
+    of_client = isinstance(error, KafkaError | KafkaAwayError) and not isinstance(error, KafkaRefusedError)
+    return (refusal_of(error) if of_client else None) or str(error)
 
 
 def run_service(
