@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from functools import partial
 
 from services.common.log.faults import LogError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord
 from services.common.topic_names import TopicNames
 from services.ingest.kafka.frame import Frame, heartbeat
+from services.ingest.kafka.producer import Completions
 from services.ingest.kafka.publisher import DEAD_LETTERS, DETECTIONS, KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 
@@ -28,7 +29,8 @@ class LogPublisher(KafkaPublisher):
         metrics.in_flight_bytes.set_function(lambda: self._bytes)
 
     def start(self) -> None:
-        """Learn how many partitions there are."""
+        """Learn how many partitions there are; call it on the event loop."""
+        self._completions = Completions(asyncio.get_running_loop())
         with self._log.reader() as reader:
             self._partitions = len(reader.partitions_of(self._detections))
 
@@ -62,7 +64,7 @@ class LogPublisher(KafkaPublisher):
             return False
         self._letter_bytes += len(value)
         appended = self._log.append([NewRecord(self._letters, key, value)])
-        appended.add_done_callback(self._on_loop(lambda: self._settle_letter(len(value))))
+        appended.add_done_callback(lambda _appended: self._completions.put(partial(self._settle_letter, len(value))))
         return True
 
     async def send_heartbeat(self, now_us: int) -> None:
@@ -82,13 +84,3 @@ class LogPublisher(KafkaPublisher):
 
     def _settle_letter(self, size: int) -> None:
         self._letter_bytes -= size
-
-    @staticmethod
-    def _on_loop(settle: Callable[[], None]) -> Callable[[object], None]:
-        loop = asyncio.get_running_loop()
-
-        def settled(_appended: object) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and nobody counts any more
-                loop.call_soon_threadsafe(settle)
-
-        return settled
