@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from services.alerting.kafka.kafka_session import Position
+from services.alerting.kafka.kafka_session import Position, PositionsOfTopics
 from services.common.log.log import Log
-from services.common.log.records import Record, TopicPartition
+from services.common.log.records import TopicPartition
 
 
-class LogSession:
+class LogSession(PositionsOfTopics):
     """What alerting reads by: see `KafkaSession`."""
 
     def __init__(self, log: Log, followed: Iterable[str], watched: str, most: int) -> None:
@@ -34,17 +34,9 @@ class LogSession:
         """Whether the log remembers that it was read: it does not."""
         return False
 
-    def reached(self, records: Iterable[Record]) -> list[Position]:
-        """Return the positions after `records`, which are in order within each partition."""
-        last = {(record.topic, record.partition): record.offset for record in records}
-        return [Position(topic, n, self.topic_ids[topic], offset + 1) for (topic, n), offset in last.items()]
-
-    def at(self, partitions: Iterable[TopicPartition]) -> list[Position]:
-        """Return the positions that `partitions` are at."""
-        return [
-            Position(each.topic, each.partition, self.topic_ids[each.topic], self._reader.position(each))
-            for each in partitions
-        ]
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset to be read next."""
+        return self._reader.position(partition)
 
     def written_since(self, _partitions: Iterable[TopicPartition], _at_s: float) -> dict[TopicPartition, int]:
         """Return nothing: nobody asks for what was written lately."""

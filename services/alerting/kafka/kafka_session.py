@@ -42,7 +42,28 @@ def read_positions(connection: Connection) -> list[Position]:
     return [Position(*row) for row in connection.execute(select(positions))]
 
 
-class KafkaSession(TopicReader):
+class PositionsOfTopics:
+    """What a session of any log says of how far it was read."""
+
+    topic_ids: dict[str, str]
+
+    def reached(self, records: Iterable[Any]) -> list[Position]:
+        """Return the positions after `records`, which are in order within each partition."""
+        last = {(record.topic, record.partition): record.offset for record in records}
+        return [Position(topic, n, self.topic_ids[topic], offset + 1) for (topic, n), offset in last.items()]
+
+    def at(self, partitions: Iterable[TopicPartition]) -> list[Position]:
+        """Return the positions that `partitions` are at."""
+        return [
+            Position(each.topic, each.partition, self.topic_ids[each.topic], self.position(each)) for each in partitions
+        ]
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset to be read next."""
+        raise NotImplementedError
+
+
+class KafkaSession(TopicReader, PositionsOfTopics):
     """A consumer with every partition of some topics assigned by hand.
 
     Positions live in the database, in the transaction that stored the rows; what is committed to Kafka only shows
@@ -66,17 +87,6 @@ class KafkaSession(TopicReader):
             return any(self._consumer.committed(each, timeout_ms=self._timeout_ms) for each in self.partitions)
         except KafkaError:
             return False
-
-    def reached(self, records: Iterable[Any]) -> list[Position]:
-        """Return the positions after `records`, which are in order within each partition."""
-        last = {(record.topic, record.partition): record.offset for record in records}
-        return [Position(topic, n, self.topic_ids[topic], offset + 1) for (topic, n), offset in last.items()]
-
-    def at(self, partitions: Iterable[TopicPartition]) -> list[Position]:
-        """Return the positions that `partitions` are at."""
-        return [
-            Position(each.topic, each.partition, self.topic_ids[each.topic], self.position(each)) for each in partitions
-        ]
 
     def commit(self, positions: Iterable[Position]) -> None:
         """Show `positions` to Kafka's tools; does not wait, and a failure does not matter."""
