@@ -53,6 +53,7 @@ PYTHON_PACKAGES = {
     "templates": "Templates",
     "constraints": "Constraints",
     "probability": "Probability",
+    "clocks": "Shared clocks",
     "offsets": "Offsets",
     "thresholds": "Thresholds",
     "joins": "Joins",

@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from coincide.probability.difference import match_probabilities, match_probability
 from coincide.probability.joint import JointProbability, joint_at_least, joint_probabilities
-from coincide.probability.onset import Occurred, OccurrenceColumns, occurred, occurred_quantiles_us, occurrence_columns
+from coincide.probability.onset import (
+    Occurred,
+    OccurrenceColumns,
+    clock_offsets,
+    occurred,
+    occurred_quantiles_us,
+    occurrence_columns,
+)
+from coincide.probability.onset_on_clocks import ClockOffset
+from coincide.probability.whole_error import whole_error
 
 __all__ = [
+    "ClockOffset",
     "JointProbability",
     "Occurred",
     "OccurrenceColumns",
+    "clock_offsets",
     "joint_at_least",
     "joint_probabilities",
     "match_probabilities",
@@ -20,4 +31,5 @@ __all__ = [
     "occurred",
     "occurred_quantiles_us",
     "occurrence_columns",
+    "whole_error",
 ]

@@ -15,6 +15,7 @@ from coincide.constraints.window import Window, checked_window
 from coincide.errors import OffsetError
 from coincide.probability.merged_buckets import MergedBuckets
 from coincide.probability.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps, terms_of
+from coincide.templates.clocked import between
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplateColumns, TemplatePairs, checked_template, checked_templates
 
@@ -56,7 +57,8 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     >>> round(match_probability(imb, baksan, 30.444, Window(10)), 4)
     0.3571
     """
-    checked_template("u", u), checked_template("v", v), checked_window(window)
+    u, v = between(checked_template("u", u), checked_template("v", v))
+    checked_window(window)
     allowed = f"numbers of seconds, at most {FURTHEST_OFFSET_S:g} either way"
     offset = real_numbers("offset_s", offset_s, allowed, OffsetError)
     if not (np.abs(offset) <= FURTHEST_OFFSET_S).all():  # "not <=" also refuses NaN

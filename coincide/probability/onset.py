@@ -14,8 +14,12 @@ from coincide.arrays.numbers import is_whole, positions_of, whole_numbers
 from coincide.constraints.window import Window, checked_window
 from coincide.errors import HistogramError, OffsetError, WindowError
 from coincide.probability.difference import EXACT_OFFSET_US
+from coincide.probability.joint.on_clocks import joint_on_clocks, share_clocks
+from coincide.probability.joint.tuples import EventTuples
+from coincide.probability.onset_on_clocks import TOLD, ClockOffset, OnsetOnClocks, graph_of
 from coincide.probability.onset_pieces import PosteriorPieces
 from coincide.probability.onset_terms import Members
+from coincide.templates.clocked import are_clocked
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_templates, rows_alike, stacked
 
@@ -50,6 +54,8 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
     In any other window it is the time of the anchor a, the first of exactly two members:
 
         h(t) = f_a(t) (F_b(t + hi) - F_b(t + lo)) / P
+
+    Where members share a clock (`coincide.clocks`), it is the mixture of these over what the clock may have been.
 
     Parameters
     ----------
@@ -125,10 +131,50 @@ def occurred_quantiles_us(
     known, index, times = _one_match(templates, detected_at_us)
     if not occurrence_columns(known, index, times, window).probability[0] > 0:
         raise _impossible(detected_at_us)
-    [(_, members)] = _blocks(known, index, times, window)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quantiles_s = PosteriorPieces(members).quantiles_s(*shares)[:, 0]
-    return [round(each * 1e6) + int(times[0, 0]) for each in quantiles_s.tolist()]
+    if share_clocks(EventTuples(known, index, times)).any():
+        onset = OnsetOnClocks(list(templates), times[:, 0].tolist(), window)
+        quantiles_s = [onset.quantile_s(share) for share in shares]
+    else:
+        [(_, members)] = _blocks(known, index, times, window)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quantiles_s = PosteriorPieces(members).quantiles_s(*shares)[:, 0].tolist()
+    return [round(each * 1e6) + int(times[0, 0]) for each in quantiles_s]
+
+
+def clock_offsets(templates: Sequence[Histogram], detected_at_us: Sequence[int], window: Window) -> list[ClockOffset]:
+    """Tell how slow the clocks of a match's members were, given that they did occur within the window of each other.
+
+    Parameters
+    ----------
+    templates, detected_at_us, window
+        As in `occurred`.
+
+    Returns
+    -------
+    list of ClockOffset
+        One for each clock that a member's template is on, in the order of its first member; empty if there is none.
+
+    Raises
+    ------
+    HistogramError, OffsetError, WindowError
+        As in `occurred`.
+
+    Examples
+    --------
+    Two sensors of a gateway whose clock may be off by 30 s, and one with a good clock, reported 12 s apart:
+
+    >>> from coincide.clocks import Clock
+    >>> own = Histogram.uniform(-0.05, 0.05)
+    >>> on_gateway = Clock("gw-7", Histogram.uniform(-30, 30)).template(own)
+    >>> [gateway] = clock_offsets([on_gateway, on_gateway, own], [0, 0, 12_000_000], Window(1))
+    >>> gateway.clock, round(gateway.mean_s, 2), round(gateway.p05_s, 1), round(gateway.p95_s, 1)
+    ('gw-7', 12.0, 11.1, 12.9)
+    """
+    known, index, times = _one_match(templates, detected_at_us)
+    if not occurrence_columns(known, index, times, window).probability[0] > 0:
+        raise _impossible(detected_at_us)
+    members = [side[0] for side in known]
+    return OnsetOnClocks(members, times[:, 0].tolist(), window).offsets() if are_clocked(members) else []
 
 
 def _one_match(
@@ -207,8 +253,12 @@ def occurrence_columns(
     if not checked_window(window).is_symmetric and len(templates) != 2:
         raise WindowError("window", window, f"symmetric, for {len(templates)} members")
     relative = np.zeros((5, index.shape[1]))
-    for rows, members in _blocks(templates, index, times, window):
-        relative[:, rows] = _columns(PosteriorPieces(members))
+    shared = share_clocks(EventTuples(templates, index, times))
+    plain = np.flatnonzero(~shared)
+    for rows, members in _blocks(templates, index[:, plain], times[:, plain], window):
+        relative[:, plain[rows]] = _columns(PosteriorPieces(members))
+    if shared.any():
+        _put_on_clocks(relative, EventTuples(templates, index, times), np.flatnonzero(shared), window)
     probability, mean_s, std_s, p05_s, p95_s = relative
     mean_us, p05_us, p95_us = (np.rint(each * 1e6).astype(np.int64) + times[0] for each in (mean_s, p05_s, p95_s))
     return OccurrenceColumns(mean_us, std_s, p05_us, p95_us, probability)
@@ -244,6 +294,17 @@ def _columns(pieces: PosteriorPieces) -> FloatArray:
         columns[1:] = pieces.mean_s, pieces.std_s, *pieces.quantiles_s(0.05, 0.95)
     columns[:, pieces.mass < LEAST_MASS] = 0.0
     return columns
+
+
+def _put_on_clocks(columns: FloatArray, tuples: EventTuples, rows: IndexArray, window: Window) -> None:
+    """Fill in the columns of matches of which members share clocks."""
+    columns[0, rows] = joint_on_clocks(graph_of(len(tuples.templates), window), tuples.take(rows)).value
+    for row in rows[columns[0, rows] >= LEAST_MASS].tolist():
+        index, times_us = tuples.template_index[:, row].tolist(), tuples.detected_at_us[:, row].tolist()
+        members = [side[which] for side, which in zip(tuples.templates, index, strict=True)]
+        onset = OnsetOnClocks(members, times_us, window)
+        if onset.is_possible:
+            columns[1:, row] = (*onset.moments_s, *map(onset.quantile_s, TOLD))
 
 
 def _blocks(

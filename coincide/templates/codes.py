@@ -8,6 +8,7 @@ import numpy as np
 
 from coincide.arrays.key_codes import Codes
 from coincide.arrays.kinds import CodeArray, IndexArray, Int64Array
+from coincide.templates.clocked import are_clocked
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import FEW_TEMPLATES
 
@@ -17,6 +18,7 @@ class TemplatesInOrder:
 
     def __init__(self, templates: Iterable[Histogram] = ()) -> None:
         self.templates = list(templates)
+        self.has_clocks = are_clocked(self.templates)  # or had, before codes were forgotten
         self._known_bounds_us = np.empty((2, 0), np.int64)
         self._all: tuple[Histogram, ...] = ()
 
@@ -96,4 +98,5 @@ class TemplateRegistry(TemplatesInOrder):
         code = self._codes.code(template)
         if code == len(self):
             self.templates.append(template)
+            self.has_clocks |= are_clocked([template])
         return code

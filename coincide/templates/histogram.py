@@ -121,12 +121,16 @@ class Histogram(BucketDistribution):
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Histogram:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote, also that of a template on a clock."""
+        if isinstance(obj, Mapping) and "clock" in obj:
+            from coincide.templates.clocked import ClockedHistogram  # noqa: PLC0415 - which is one of these
+
+            return ClockedHistogram.from_json(obj)
         if not isinstance(obj, Mapping) or set(obj) != {"edges_s", "mass"}:
             raise HistogramError("template", obj, "an object with exactly edges_s and mass")
         return cls(obj["edges_s"], obj["mass"])
 
-    def to_json(self) -> dict[str, list[float]]:
+    def to_json(self) -> dict[str, Any]:
         """Return edges and masses as plain lists; `from_json` gives back an equal histogram with the same id."""
         return {"edges_s": self.edges_s.tolist(), "mass": self.mass.tolist()}
 

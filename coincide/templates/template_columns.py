@@ -16,6 +16,7 @@ from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
 from coincide.arrays.order import group_starts, stable_order
 from coincide.errors import HistogramError
+from coincide.templates.clocked import ClockedHistogram, are_clocked, clock_of, own_of
 from coincide.templates.histogram import Histogram
 
 
@@ -31,7 +32,7 @@ def checked_templates(field: str, templates: object) -> tuple[Histogram, ...]:
     if not isinstance(templates, Iterable):
         raise HistogramError(field, templates, "a list of Histogram")
     listed = tuple(templates)
-    if not set(map(type, listed)) <= {Histogram}:  # much faster than to look at each
+    if not set(map(type, listed)) <= {Histogram, ClockedHistogram}:  # much faster than to look at each
         for position, template in enumerate(listed):
             checked_template(f"{field}[{position}]", template)
     return listed
@@ -80,15 +81,36 @@ ELEMENTS_PER_BLOCK = 262_144  # bucket pairs times template pairs: a few MB for 
 
 @dataclass(frozen=True, eq=False)
 class TemplatePairs:
-    """Pairs (us[u_index[n]], vs[v_index[n]]), in any order and as often as wanted."""
+    """Pairs (us[u_index[n]], vs[v_index[n]]), in any order and as often as wanted.
+
+    Where both are on one clock, it cancels: the pair has then what is their own of both, appended to `us` and `vs`.
+    """
 
     us: Sequence[Histogram]
     vs: Sequence[Histogram]
     u_index: IndexArray
     v_index: IndexArray
 
+    def __post_init__(self) -> None:
+        if are_clocked(self.us) and are_clocked(self.vs):
+            self._take_own_on_one_clock()
+
     def __len__(self) -> int:
         return len(self.u_index)
+
+    def _take_own_on_one_clock(self) -> None:
+        clocks: dict[str | None, int] = {None: -1}
+        of_u, of_v = (
+            np.array([clocks.setdefault(clock_of(each), len(clocks)) for each in side]) for side in (self.us, self.vs)
+        )
+        clock = of_u[self.u_index]
+        shared = (clock >= 0) & (clock == of_v[self.v_index])
+        if not shared.any():  # or they have their own already
+            return
+        for side, index in (("us", "u_index"), ("vs", "v_index")):
+            whole, at = getattr(self, side), getattr(self, index)
+            object.__setattr__(self, side, (*whole, *map(own_of, whole)))
+            object.__setattr__(self, index, np.where(shared, at + len(whole), at))
 
     def swapped(self) -> TemplatePairs:
         """Return the same pairs, each the other way round."""

@@ -10,7 +10,9 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.offsets.pair_work import offsets_work
+from coincide.probability.joint.on_clocks import share_clocks
 from coincide.probability.joint.probability import joint_probabilities
+from coincide.probability.joint.tuples import EventTuples
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.edge_offsets import ROTATIONS, GraphOffsets, even_points, spanning_tree
@@ -90,7 +92,10 @@ class GraphRows:
 
 
 def volumes_work(rows: GraphRows) -> FloatArray:
-    """Work of each row's volume at most, in bucket pairs, shape (n,); what is certain follows from templates' ends."""
+    """Work of each row's volume at most, in bucket pairs, shape (n,); what is certain follows from templates' ends.
+
+    It is infinite where more than two roles share clocks: hundreds of integrals over what a clock may have been.
+    """
     graph = rows.graph
     of_edges = [
         offsets_work(pairs, edge.window) * (threshold < 1)
@@ -99,6 +104,8 @@ def volumes_work(rows: GraphRows) -> FloatArray:
     of_points = POINT_OF_EDGE * POINTS * len(graph.edges) * (rows.has_open_joint() | (not graph.is_tree))
     of_joint = rows.joint_points() * rows.joint_work()
     work: FloatArray = np.rint(np.sum(of_edges, axis=0) + of_points + of_joint)
+    if len(graph.roles) > 2:
+        work[share_clocks(EventTuples(rows.templates, rows.index, np.zeros_like(rows.index)))] = np.inf
     return work
 
 

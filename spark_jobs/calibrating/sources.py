@@ -13,9 +13,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from coincide.arrays.kinds import Int64Array
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError
 from coincide.learning import SensorStream
-from coincide.templates.histogram import Histogram, histogram_of_form
+from coincide.templates.histogram import Histogram
 from coincide.wire.fields import UNREADABLE
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.java_options import spark_options
@@ -153,7 +154,7 @@ def present_sensors(path: Path) -> PresentSensors:
     """Return what a file such as config/sensors.yaml declares, or GET /v1/sensors?format=yaml answers."""
     document = read_yaml(path)
     try:
-        made = {name: histogram_of_form(form) for name, form in document["templates"].items()}
+        made = {name: template_of_form(form) for name, form in document["templates"].items()}
         sensors = {str(sensor["id"]): sensor for sensor in document["sensors"]}
         templates = {
             SensorStream(id_, str(stream)): made[name]

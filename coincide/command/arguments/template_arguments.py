@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from coincide.clocks.template_forms import template_of_form
 from coincide.command.faults import CommandError, shown
 from coincide.errors import HistogramError
-from coincide.templates.histogram import Histogram, histogram_of_form
+from coincide.templates.histogram import Histogram
 
 SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA or normal:SIGMA,BUCKETS, or point"
 
@@ -136,6 +137,6 @@ def parse_template(text: str, templates: FileTemplates) -> Histogram:
 
 def _template(where: str, form: object) -> Histogram:
     try:
-        return histogram_of_form(form)
+        return template_of_form(form)
     except HistogramError as error:
         raise CommandError(f"{where}: {error.field} is {shown(error.value)}: {error.allowed}") from None

@@ -81,7 +81,8 @@ class ReplayShard:
         for active in joins.queries.values():
             if len(accepted.rows) and not active.is_suspended:
                 tuples = joins.tuples(active, accepted, _go_on)
-                for at in blocks(len(tuples.members), judged_at_once(active.query.graph), _go_on):
+                at_once = judged_at_once(active.query.graph, on_clocks=self._state.codes.templates.has_clocks)
+                for at in blocks(len(tuples.members), at_once, _go_on):
                     yield self._answer(active.query, tuples.take(at))
                 joins.end_seconds(active)
         self._sweep()

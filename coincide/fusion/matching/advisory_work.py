@@ -15,6 +15,7 @@ from coincide.templates.template_columns import TemplatePairs
 # of when a match occurred, measured for pairs of 4 to 64 buckets
 OCCURRED_BESIDES = 200.0
 OCCURRED_EACH_BUCKET_PAIR = 1.5
+OCCURRED_ON_A_CLOCK = 50_000.0  # it is a mixture over a thousand offsets of the clock
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,13 @@ def sums_so_far(work: FloatArray, group: Int64Array) -> FloatArray:
     return sums
 
 
-def occurred_work(pairs: TemplatePairs) -> FloatArray:
-    """Work of telling when each match of two occurred, shape (n,)."""
+def occurred_work(pairs: TemplatePairs, shared: BoolArray) -> FloatArray:
+    """Work of telling when each match of two occurred, shape (n,); `shared` where both are on one clock."""
     u_buckets, v_buckets = (
         np.array([len(template.mass) for template in side], dtype=np.float64) for side in (pairs.us, pairs.vs)
     )
     in_all = u_buckets[pairs.u_index] * v_buckets[pairs.v_index]
-    return np.rint(OCCURRED_BESIDES + OCCURRED_EACH_BUCKET_PAIR * in_all)
+    return np.where(shared, OCCURRED_ON_A_CLOCK, np.rint(OCCURRED_BESIDES + OCCURRED_EACH_BUCKET_PAIR * in_all))
 
 
 def first_of_each(*columns: FloatArray | Int64Array | IndexArray) -> tuple[IndexArray, IndexArray]:

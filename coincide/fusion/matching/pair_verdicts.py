@@ -13,6 +13,8 @@ from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.work import blocks
 from coincide.probability import OccurrenceColumns, match_probabilities, occurrence_columns
+from coincide.probability.joint.on_clocks import share_clocks
+from coincide.probability.joint.tuples import EventTuples
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
 from coincide.wire.results.match_record import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
@@ -26,7 +28,7 @@ class PairColumns:
 
     positions: PositionArray  # (n, 2)
     templates: TemplatePairs
-    detected_at_us: Int64Array  # (2, n)
+    tuples: EventTuples  # the same, but that templates are whole where both are on one clock
     newest: Int64Array  # sequence number of the newest member
     frame: Int64Array  # in which it came
     is_certain: BoolArray  # whether every possible pair of times lies in the window
@@ -69,7 +71,8 @@ class PairJudge:
         is_certain = hold_for_certain(self.query.window, positions.T, rows, known)
         newest = rows.seq[positions].max(axis=1)
         templates = TemplatePairs(us, vs, u_index, v_index)
-        return PairColumns(positions, templates, detected_at_us, newest, self.accepted.frames_of(newest), is_certain)
+        tuples = EventTuples([us, vs], np.stack((u_index, v_index)), detected_at_us)
+        return PairColumns(positions, templates, tuples, newest, self.accepted.frames_of(newest), is_certain)
 
     def _probabilities(self, pairs: PairColumns, mass: FloatArray) -> FloatArray:
         """Return the probability of each pair; the mass of when it occurred is it, where that is not NaN."""
@@ -77,7 +80,7 @@ class PairJudge:
         uncertain = np.flatnonzero(np.isnan(probability))
         for block in blocks(len(uncertain), PAIRS_AT_ONCE, self.check):
             at = uncertain[block]
-            some, (a_us, b_us) = pairs.templates.take(at), pairs.detected_at_us[:, at]
+            some, (a_us, b_us) = pairs.templates.take(at), pairs.tuples.detected_at_us[:, at]
             probability[at] = match_probabilities(
                 some.us, some.vs, some.u_index, some.v_index, b_us - a_us, self.query.window
             )
@@ -92,7 +95,7 @@ class PairJudge:
         affordable = np.ones(len(pairs), np.bool_)
         if rule is None or rule.interval != "occurred":
             each_its_own = np.arange(len(pairs))
-            work = occurred_work(pairs.templates)
+            work = occurred_work(pairs.templates, share_clocks(pairs.tuples))
             affordable = self.budget.affords(work, each_its_own, pairs.newest, pairs.frame)
         wanted = np.flatnonzero(affordable)
         occurred: list[OccurrenceRecord | None] = [None] * len(pairs)
@@ -106,6 +109,5 @@ class PairJudge:
         return occurred, mass
 
     def _when(self, pairs: PairColumns, at: IndexArray) -> OccurrenceColumns:
-        some = pairs.templates.take(at)
-        index = np.stack((some.u_index, some.v_index))
-        return occurrence_columns([some.us, some.vs], index, pairs.detected_at_us[:, at], self.query.window)
+        some = pairs.tuples.take(at)
+        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, self.query.window)

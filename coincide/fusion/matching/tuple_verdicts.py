@@ -41,7 +41,8 @@ class TupleJudge:
         occurred: list[OccurrenceRecord | None] = [None] * len(members)
         edges: list[list[EdgeRecord]] = [[]] * len(members)
         joint = [NOTHING] * len(members)
-        for block in blocks(len(members), judged_at_once(self.query.graph), self.check):
+        at_once = judged_at_once(self.query.graph, on_clocks=self.templates.has_clocks)
+        for block in blocks(len(members), at_once, self.check):
             for alike in alike_tuples(self.query, members[block], self.rows, self.templates):
                 of_all, when = _of_all(alike, self.query.joint_threshold)
                 of_edges = self._edges(alike)

@@ -16,6 +16,7 @@ from msgspec import Raw, Struct, json
 from coincide import Histogram
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.errors import HistogramError
+from coincide.templates.clocked import most_buckets
 from coincide.templates.codes import TemplateRegistry
 
 SMALLEST_CAPACITY = 1024
@@ -154,9 +155,19 @@ class TemplateFault(IntEnum):
     MISMATCH = -3
 
 
-class _TemplateJson(Struct, forbid_unknown_fields=True):
+class _HistogramJson(Struct, forbid_unknown_fields=True):
     edges_s: list[float]
     mass: list[float]
+
+
+class _ClockJson(Struct, forbid_unknown_fields=True):
+    id: str
+    error: _HistogramJson
+
+
+class _TemplateJson(_HistogramJson, forbid_unknown_fields=True, omit_defaults=True):
+    own: _HistogramJson | None = None
+    clock: _ClockJson | None = None
 
 
 _template_decoder = json.Decoder(_TemplateJson)
@@ -177,9 +188,9 @@ class VerifiedTemplates(TemplateRegistry):
             return known
         try:
             fields = _template_decoder.decode(content)
-            if len(fields.mass) > self._max_buckets:
+            histogram = Histogram.from_json(msgspec.to_builtins(fields))
+            if most_buckets(histogram) > self._max_buckets:
                 return TemplateFault.MALFORMED
-            histogram = Histogram(fields.edges_s, fields.mass)
         except (msgspec.MsgspecError, HistogramError, RecursionError, ValueError):
             return TemplateFault.MALFORMED
         return self.add(histogram) if histogram.id == claimed_id else TemplateFault.MISMATCH

@@ -14,6 +14,7 @@ from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns, VerifiedTemplates
 from coincide.fusion.saving.state_format import FORMAT, decode_state
+from coincide.templates.packed import packed, packed_bytes, unpacked
 
 ROW_BYTES = 4 * 8 + 4 * 2 + 4  # sequence number, two times, offset, four codes, lengths of the two strings
 
@@ -26,7 +27,7 @@ class Slot(Struct, array_like=True, frozen=True):
     areas: list[str]
     streams: list[str]
     sensors: list[tuple[int, str]]
-    templates: list[tuple[bytes, bytes]]
+    templates: list[tuple[bytes, ...]]
     seq: bytes
     detected_at_us: bytes
     received_at_us: bytes
@@ -44,7 +45,7 @@ class Slot(Struct, array_like=True, frozen=True):
 
     def histograms(self) -> list[Histogram]:
         """Return the templates of the slot."""
-        return [Histogram(np.frombuffer(edges, "<f8"), np.frombuffer(mass, "<f8")) for edges, mass in self.templates]
+        return [*map(unpacked, self.templates)]
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class SlotWriter:
             stop = _fitting(before, start, self.max_slot_bytes)
             new, first_row = np.unique(rows.template[start:stop], return_index=True)
             template_bytes = np.zeros(stop - start + 1, np.int64)
-            template_bytes[first_row + 1] = [16 * len(self.templates.histogram(code).edges_s) for code in new.tolist()]
+            template_bytes[first_row + 1] = [self._template_bytes(code) for code in new.tolist()]
             stop = start + _fitting(before[start : stop + 1] + np.cumsum(template_bytes), 0, self.max_slot_bytes)
             yield slice(start, stop)
             start = stop
@@ -76,8 +77,11 @@ class SlotWriter:
     def _most_bytes(self, rows: EventColumns) -> int:
         """Return how many bytes rows take at most: as if no two of them had the same template."""
         texts = sum(map(len, rows.ids)) + sum(map(len, rows.payload))
-        edges = sum(len(self.templates.histogram(code).edges_s) for code in rows.template.tolist())
-        return ROW_BYTES * len(rows) + texts + 16 * edges
+        templates = sum(map(self._template_bytes, rows.template.tolist()))
+        return ROW_BYTES * len(rows) + texts + templates
+
+    def _template_bytes(self, code: int) -> int:
+        return packed_bytes(self.templates.histogram(code))
 
     def encode(self, number: int, rows: EventColumns, part: slice) -> bytes:
         """Return the slot that holds part of the rows."""
@@ -94,7 +98,7 @@ class SlotWriter:
             sensors=[
                 (int(at), self.areas.sensor_of(code).name) for at, code in zip(area_of_sensor, sensors, strict=True)
             ],
-            templates=[(h.edges_s.astype("<f8").tobytes(), h.mass.astype("<f8").tobytes()) for h in histograms],
+            templates=[*map(packed, histograms)],
             seq=rows.seq[part].astype("<i8").tobytes(),
             detected_at_us=rows.detected_at_us[part].astype("<i8").tobytes(),
             received_at_us=rows.received_at_us[part].astype("<i8").tobytes(),

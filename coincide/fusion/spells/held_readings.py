@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import json
 
-from coincide import Histogram
 from coincide.arrays.key_codes import Codes
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array, PositionArray
 from coincide.fusion.episodes.episode_records import GroupKey
@@ -21,6 +20,7 @@ from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.queries import SpellQuery
 from coincide.spells import SpellReadings, Stretches
 from coincide.templates.codes import TemplateRegistry
+from coincide.templates.packed import packed, unpacked
 from coincide.wire.fields import Scalar
 
 SPARE_CODES = 1024
@@ -182,7 +182,7 @@ class HeldReadings:
             group=self.group(int(one.group[row])).key,
             begins=bool(one.begins[row]),
             goes_on=bool(one.goes_on[row]),
-            template=(histogram.edges_s.astype("<f8").tobytes(), histogram.mass.astype("<f8").tobytes()),
+            template=packed(histogram),
             values=json.encode([value(one.first_value[row]), value(one.last_value[row])]),
             first=one.first[row],
             last=one.last[row],
@@ -194,8 +194,7 @@ class HeldReadings:
         """Return the row; the template of its last reading is needed no more, so the first one's stands for it."""
         area = self._areas.area(saved.group.area, saved.group.since)
         group, values = self._columns.codes_of(json.decode(saved.group.values), json.decode(saved.values))
-        edges_s, mass = (np.frombuffer(column, "<f8") for column in saved.template)
-        template = self.templates.codes([Histogram(edges_s, mass)])
+        template = self.templates.codes([unpacked(saved.template)])
         first_value, last_value = (np.array([value], np.float64) for value in values)
         return Stretches(
             group=np.array([self._code((area.code, group))], np.int64),

@@ -39,7 +39,7 @@ class SettledStretch(Struct, array_like=True, frozen=True):
     group: GroupKey
     begins: bool
     goes_on: bool
-    template: tuple[bytes, bytes]  # of its first reading: edges in seconds, and mass
+    template: tuple[bytes, ...]  # of its first reading, packed
     values: bytes  # of its first and its last reading, as a JSON list
     first: SpellReading
     last: SpellReading

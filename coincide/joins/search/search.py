@@ -260,7 +260,9 @@ class Search:
         if not self.work.is_bounded:
             return columns_of(self.pattern, self.buffers.templates, members).at_least(threshold)
         reaches = np.empty(len(members), np.bool_)
-        for part in blocks(len(members), judged_at_once(self.pattern.graph), self.work.check):
+        on_clocks = any(self.buffers.templates[source].has_clocks for source in self.pattern.sources)
+        at_once = judged_at_once(self.pattern.graph, on_clocks=on_clocks)
+        for part in blocks(len(members), at_once, self.work.check):
             some = members.take(part)
             reaches[part] = columns_of(self.pattern, self.buffers.templates, some).at_least(threshold)
         return reaches
@@ -292,11 +294,15 @@ def columns_of(
     return PartialColumns(pattern.graph, named, present, at.reshape(present.shape), members.detected_at_us)
 
 
-def judged_at_once(graph: ConstraintGraph) -> int:
-    """Return how many tuples can be judged all together within about a second."""
+def judged_at_once(graph: ConstraintGraph, *, on_clocks: bool) -> int:
+    """Return how many tuples can be judged all together within about a second; `on_clocks` if they may share clocks."""
+    if on_clocks and len(graph.roles) > 2:
+        return ON_CLOCKS_AT_ONCE
     is_quick = len(graph.roles) == 2 or graph.uniform_window is not None
     return 8_192 // len(graph.roles) if is_quick else 128
 
+
+ON_CLOCKS_AT_ONCE = 16  # an integral over the offset of a clock takes up to some 50 ms
 
 NOBODY = Histogram.point()  # stands for the template of a member that is absent
 _NO_CODES, _NO_NUMBERS = np.empty(0, np.int32), np.empty(0, np.int64)

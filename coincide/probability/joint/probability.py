@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import checked_threshold
 from coincide.errors import OffsetError
 from coincide.probability.difference import EXACT_OFFSET_US
+from coincide.probability.joint.on_clocks import joint_on_clocks, share_clocks
 from coincide.probability.joint.refinement import (
     ACCURACY,
     WIDEST_AT_FIRST,
@@ -63,7 +64,7 @@ def joint_probabilities(
     detected_at_us: npt.ArrayLike,
     threshold: float | None = None,
 ) -> JointProbability:
-    """P(all windows of the graph hold at once) for n tuples of k independent members.
+    """P(all windows of the graph hold at once) for n tuples of k members, independent but for the clocks they share.
 
     A uniform clique is exact: it is the mass of the posterior of the onset. So is a tree: messages from its ends to its
     centre, piecewise polynomials integrated between merged break points. Any other graph has cycles. Members are then
@@ -114,7 +115,26 @@ def joint_probabilities(
     [5.0]
     """
     tuples = checked_tuples(graph, templates, template_index, detected_at_us)
-    return refined(graph, tuples) if threshold is None else refined_about(graph, tuples, checked_threshold(threshold))
+    about = None if threshold is None else checked_threshold(threshold)
+    return _with_clocks(graph, tuples, lambda plain: _refined(graph, plain, about))
+
+
+def _refined(graph: ConstraintGraph, tuples: EventTuples, about: float | None) -> JointProbability:
+    return refined(graph, tuples) if about is None else refined_about(graph, tuples, about)
+
+
+def _with_clocks(
+    graph: ConstraintGraph, tuples: EventTuples, joint_of: Callable[[EventTuples], JointProbability]
+) -> JointProbability:
+    """Return what is told of tuples of independent members, and of the others what their clocks make of them."""
+    shared = share_clocks(tuples)
+    if not shared.any():
+        return joint_of(tuples)
+    joint = JointProbability.unset(len(tuples))
+    plain, clocked = np.flatnonzero(~shared), np.flatnonzero(shared)
+    joint.put(plain, joint_of(tuples.take(plain)))
+    joint.put(clocked, joint_on_clocks(graph, tuples.take(clocked)))
+    return joint
 
 
 def joint_at_least(
@@ -149,6 +169,10 @@ def joint_at_least(
     verdict = np.zeros(len(tuples), dtype=np.bool_)
     of_edges = edge_probabilities(graph, tuples)
     open_rows = np.flatnonzero(of_edges.min(axis=0) >= least)
+    shared = open_rows[share_clocks(tuples)[open_rows]]
+    if len(shared):
+        verdict[shared] = joint_on_clocks(graph, tuples.take(shared)).at_least(threshold)
+        open_rows = np.setdiff1d(open_rows, shared)
     if not (graph.is_tree or graph.uniform_window or (graph.is_clique and len(graph.roles) == 4)):  # these are cheap
         lower, upper = tree_bounds(graph, tuples.take(open_rows), of_edges[:, open_rows])
         verdict[open_rows[lower >= least]] = True

@@ -187,7 +187,7 @@ class JointProbability:
 
 def refined(graph: ConstraintGraph, tuples: EventTuples, widest: float = WIDEST) -> JointProbability:
     """Return intervals no wider than `widest`: exact where that is cheap, else refined where cheap bounds are wider."""
-    plans = _Plans(graph, widest / 2)
+    plans = Plans(graph, widest / 2)
     joint = JointProbability.unset(len(tuples))
     inexact = [np.empty(0, np.int64)]
     for block in tuples.blocks():
@@ -212,7 +212,7 @@ def refined_about(graph: ConstraintGraph, tuples: EventTuples, threshold: float)
     return joint
 
 
-def _bounded(graph: ConstraintGraph, tuples: EventTuples, plans: _Plans, widest: float) -> JointProbability:
+def _bounded(graph: ConstraintGraph, tuples: EventTuples, plans: Plans, widest: float) -> JointProbability:
     """Bound what no plan makes exact, by trees, and by the plans where these bounds are wider than `widest`."""
     if not len(tuples):
         return JointProbability.unset(0)
@@ -229,7 +229,7 @@ def _bounded(graph: ConstraintGraph, tuples: EventTuples, plans: _Plans, widest:
     return JointProbability(lower, upper, value)
 
 
-class _Plans:
+class Plans:
     """How to compute the tuples of one graph, made once for each shape of their templates."""
 
     def __init__(self, graph: ConstraintGraph, radius: float) -> None:

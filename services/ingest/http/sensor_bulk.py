@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from coincide import Histogram
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError
-from coincide.templates.histogram import histogram_of_form
 from coincide.wire.declarations.names import FORMS_IN_WORDS
 from services.common.access.who import Author
 from services.common.http.problem import Problem
@@ -126,7 +126,7 @@ def _templates(forms: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Histogram
     templates, faults = dict[str, Histogram](), dict[str, str]()
     for name, form in forms.items():
         try:
-            templates[name] = histogram_of_form(form)
+            templates[name] = template_of_form(form)
         except HistogramError as error:
             faults[name] = str(error)
     return templates, faults

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 
 from coincide import Histogram
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError
-from coincide.templates.histogram import histogram_of_form
 from coincide.wire.declarations.names import FORMS_IN_WORDS, RegisteredName, SensorId
 from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.fields import LONGEST_NAME
@@ -197,7 +197,7 @@ def _template(
     if stream not in registry.streams:
         raise Problem(422, f"{where}: stream {stream!r} is not declared: one of {', '.join(registry.streams)}")
     try:
-        template = _named(where, form, registry, known) if isinstance(form, str) else histogram_of_form(form)
+        template = _named(where, form, registry, known) if isinstance(form, str) else template_of_form(form)
         refuse_unfit_template(template, registry.streams[stream], where)
     except HistogramError as error:
         raise Problem(422, f"{where}: {error}") from None

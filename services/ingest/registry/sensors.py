@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 import msgspec
-import numpy as np
 from msgspec import Raw, Struct, structs
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
+from coincide.templates.clocked import most_buckets
+from coincide.templates.packed import packed, unpacked
 from coincide.wire.declarations.sensor_record import Particulars, SensorRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
 from services.common.resources.resource import action
@@ -133,12 +134,11 @@ FURTHEST_REACH_S = 86_400.0
 class Template(Struct, frozen=True, eq=False, gc=False):
     """A histogram of (occurrence - detected_at), kept small, for every sensor may have its own; see `template_of`.
 
-    `content` is what `id` is a hash of: the edges, then the masses, as little-endian float64. `name` is what its sensor
-    calls it.
+    `content` is the packed histogram. `name` is what its sensor calls it.
     """
 
     id: str
-    content: bytes
+    content: tuple[bytes, ...]
     name: str | None = None
 
     @property
@@ -155,18 +155,14 @@ class Template(Struct, frozen=True, eq=False, gc=False):
 @lru_cache(CACHED_TEMPLATES)
 def template_of(histogram: Histogram, name: str | None = None) -> Template:
     """Return the template of `histogram`; of equal ones the same one, unless there are thousands."""
-    columns = (histogram.edges_s, histogram.mass)
-    return Template(histogram.id, b"".join(column.astype("<f8").tobytes() for column in columns), name)
+    return Template(histogram.id, packed(histogram), name)
+
+
+_histogram_in = lru_cache(CACHED_TEMPLATES)(unpacked)
 
 
 @lru_cache(CACHED_TEMPLATES)
-def _histogram_in(content: bytes) -> Histogram:
-    numbers = np.frombuffer(content, "<f8")
-    return Histogram(numbers[: len(numbers) // 2 + 1], numbers[len(numbers) // 2 + 1 :])
-
-
-@lru_cache(CACHED_TEMPLATES)
-def _json_of(content: bytes) -> Raw:
+def _json_of(content: tuple[bytes, ...]) -> Raw:
     return Raw(msgspec.json.encode(_histogram_in(content).to_json()))
 
 
@@ -180,8 +176,8 @@ def refuse_unfit_template(histogram: Histogram, stream: Stream, field: str) -> N
 
 def refuse_too_large_template(histogram: Histogram, field: str) -> None:
     """Refuse (`template_too_long`) what no stream has room for."""
-    if len(histogram.mass) > MOST_BUCKETS:
-        raise Refused(Reason.TEMPLATE_TOO_LONG, field, len(histogram.mass), f"at most {MOST_BUCKETS} buckets")
+    if most_buckets(histogram) > MOST_BUCKETS:
+        raise Refused(Reason.TEMPLATE_TOO_LONG, field, most_buckets(histogram), f"at most {MOST_BUCKETS} buckets")
     reach_s = max(-histogram.earliest_s, histogram.latest_s)
     if reach_s > FURTHEST_REACH_S:
         raise Refused(Reason.TEMPLATE_TOO_LONG, field, reach_s, f"within {FURTHEST_REACH_S:g} s of detected_at")

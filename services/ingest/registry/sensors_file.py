@@ -12,8 +12,8 @@ import yaml
 from msgspec import Meta, Struct
 
 from coincide import Histogram
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError
-from coincide.templates.histogram import histogram_of_form
 from coincide.wire.declarations.names import (
     FORMS_IN_WORDS,
     TEMPLATE_NAME_IN_WORDS,
@@ -92,7 +92,7 @@ def _sensor(path: Path, declared: _DeclaredSensor, templates: Mapping[str, Histo
 def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
     """Return a template of the file; one whose name is the id of its content has no name."""
     try:
-        template = histogram_of_form(form)
+        template = template_of_form(form)
         if name != template.id:
             msgspec.convert(name, TemplateName)
     except HistogramError as error:

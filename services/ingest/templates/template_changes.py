@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError
-from coincide.templates.histogram import histogram_of_form
 from coincide.wire.declarations.names import TEMPLATE_NAME_IN_WORDS, TemplateName
 from services.common.access.caller import NOBODY, Caller
 from services.common.fault_sentences import fault_in
@@ -117,7 +117,7 @@ def _template_in(name: str, form: object) -> NamedTemplate:
     except msgspec.ValidationError:
         raise Problem(422, f"the name of a template is {name[:100]!r}: {TEMPLATE_NAME_IN_WORDS} is allowed") from None
     try:
-        return NamedTemplate(name, histogram_of_form(msgspec.convert(form, dict[str, Any])))
+        return NamedTemplate(name, template_of_form(msgspec.convert(form, dict[str, Any])))
     except msgspec.ValidationError as error:
         fault = fault_in(error)
         raise Problem(422, f"the template is not usable: {fault.sentence}", **fault.members) from None

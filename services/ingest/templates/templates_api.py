@@ -27,12 +27,28 @@ TemplateName = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
 
 
+class HistogramBody(BaseModel):
+    """A distribution of seconds."""
+
+    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
+    mass: list[float] = Field(description="probability of each bucket, summing to 1")
+
+
+class ClockBody(BaseModel):
+    """A clock that several sensors report by."""
+
+    id: str = Field(description="templates on clocks of one name share its error")
+    error: HistogramBody = Field(description="by how much it may be slow")
+
+
 class TemplateBody(BaseModel):
     """A template: the distribution of (occurrence - reported time)."""
 
     id: str = Field(description="t- and a hash of the content")
     edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
     mass: list[float] = Field(description="probability of each bucket, summing to 1")
+    own: HistogramBody | None = Field(None, description="what is left of it once its clock is right; null without one")
+    clock: ClockBody | None = Field(None, description="the clock that its sensors share; null if they share none")
 
 
 class NamedTemplateBody(TemplateBody):

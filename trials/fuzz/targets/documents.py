@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError, QueryError
 from coincide.queries import query_from_json
 from coincide.queries.sql import query_from_sql, sql_of
-from coincide.templates.histogram import Histogram, histogram_of_form
+from coincide.templates.histogram import Histogram
 from services.alerting.api.request_documents import _document_of
 from services.alerting.exports.result_formats import best_liked
 from services.alerting.queries.judgement import refuse_hopeless, warnings
@@ -112,7 +113,7 @@ class _Changes:
 
 def _template(body: bytes) -> None:
     form = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-    made: Histogram | None = _refused(lambda: histogram_of_form(form), HistogramError)
+    made: Histogram | None = _refused(lambda: template_of_form(form), HistogramError)
     _refused(lambda: template_resource(_Changes.registry).read("clock", form, None))
     if made is not None and Histogram.from_json(json.loads(json.dumps(made.to_json()))).id != made.id:
         raise BrokenLaw("another template is read than was written")

@@ -11,8 +11,8 @@ import msgspec
 from nicegui import ui
 
 from coincide import Histogram
+from coincide.clocks.template_forms import template_of_form
 from coincide.errors import HistogramError
-from coincide.templates.histogram import histogram_of_form
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
 from services.console.pages.shell import Words, button, choice, number_field, text_field
@@ -157,7 +157,7 @@ def histogram_of(form: Any) -> Histogram:
     for number in _numbers_in(form):
         if number is None or isinstance(number, str):
             raise HistogramError("a field", "empty" if number is None else number, "a number of seconds")
-    return histogram_of_form(form)
+    return template_of_form(form)
 
 
 def _numbers_in(form: Any) -> list[Any]:

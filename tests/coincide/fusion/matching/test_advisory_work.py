@@ -61,7 +61,7 @@ def advisory_work(monkeypatch: pytest.MonkeyPatch) -> CallCounts:
         return int(np.count_nonzero(rows.thresholds == 1.0 - AS_PROBABLE))
 
     def of_onsets(_: object, templates: Any, index: Any, *rest: Any) -> int:
-        return round(float(occurred_work(TemplatePairs(*templates, *index)).sum()))
+        return round(float(occurred_work(TemplatePairs(*templates, *index), np.zeros(len(index[0]), bool)).sum()))
 
     counts.watch(chance_rates, "offset_volumes", "almost certain", of_almost_certain)
     counts.watch(chance_rates, "offset_volumes", "chance", of_volumes)

@@ -6,6 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from coincide import Histogram
+from coincide.clocks import Clock
 from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.last_change import LastChange
 from services.common.kafka import topic_reader
@@ -45,6 +46,10 @@ def test_the_supernova_s_detectors_as_published() -> None:
         ("{latency: [[0, 10, 0.6], [10, 20, 0.4]]}", Histogram([-20, -10, 0], [0.4, 0.6])),
         ("{point: true}", Histogram.point()),
         ("{edges_s: [-2, 0, 1], mass: [0.5, 0.5]}", Histogram([-2, 0, 1], [0.5, 0.5])),
+        (
+            "{clock: gw-7, error: {uniform: [-1, 1]}, own: {point: true}}",
+            Clock("gw-7", Histogram.uniform(-1, 1)).template(Histogram.point()),
+        ),
     ],
 )
 def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> None:
