@@ -31,3 +31,15 @@ def spoken_s(seconds: float) -> str:
         if 0 < seconds < 100 * short_s:
             return f"{seconds / short_s:.4g} {unit}"
     return f"{seconds:.4g} s"
+
+
+def about_s(seconds: float) -> str:
+    """Return a time of at least 0 in the unit that suits its size, with three digits that count.
+
+    >>> about_s(59.98765), about_s(480), about_s(43_187.2), about_s(2_300_000)
+    ('60 s', '8 min', '12 h', '26.6 days')
+    """
+    for unit_s, unit, least in ((86_400, "days", 2), (3_600, "h", 2), (60, "min", 2)):
+        if seconds >= least * unit_s:
+            return f"{spoken(seconds / unit_s)} {unit}"
+    return f"{spoken(seconds)} s"

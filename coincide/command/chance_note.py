@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import prod
 
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array
-from coincide.arrays.spoken import spoken
+from coincide.arrays.spoken import about_s, spoken
 from coincide.command.faults import note
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph
@@ -16,6 +17,7 @@ from coincide.joins.detections import Detections
 from coincide.joins.labels import area_codes, sensor_codes
 from coincide.thresholds.chance import SensorRate, chance_rate
 from coincide.thresholds.graph_chance import graph_chance_rate
+from coincide.thresholds.recorded_time import PAUSE, RecordedTime, recorded_time
 
 MOST_AREAS = 50
 MOST_PAIRS = 4_096  # of sensors and their templates in one area
@@ -31,33 +33,49 @@ def note_chance(
     sources: Mapping[str, str],
 ) -> None:
     """Say how many matches there are and how many chance would give; nothing where that cannot be told in short."""
-    expected = _expected(batches, graph, joint, sensors, sources)
+    if any(edge.window.is_open for edge in graph.edges) or any(len(batch) == 0 for batch in batches.values()):
+        return
+    areas = [*islice(rates_by_area(batches), MOST_AREAS + 1)]
+    expected = _expected(areas, batches, graph, joint, sensors, sources)
     if expected:
+        note_pauses(recorded for recorded, _ in areas)
         matches = "1 match" if count == 1 else f"{count:,} matches" if count else "no match"
         note(f"{matches}; chance alone would give about {spoken(expected)}, if nothing belonged together")
 
 
+def note_pauses(areas: Iterable[RecordedTime]) -> None:
+    """Say how much of the time between the first report of each area and its last does not count, if some does not."""
+    paused = [recorded for recorded in areas if recorded.pauses]
+    pauses = sum(recorded.pauses for recorded in paused)
+    if pauses:
+        recorded_s, whole_s = (sum(getattr(each, name) for each in paused) for name in ("seconds", "span_s"))
+        many = "1 pause" if pauses == 1 else f"{pauses:,} pauses"
+        note(
+            f"rates and chance are those of {about_s(recorded_s)} of {about_s(whole_s)}: in {many} nobody reported for "
+            f"more than {PAUSE} times the mean time between reports of the busiest sensor"
+        )
+
+
 def _expected(
+    areas: Sequence[tuple[RecordedTime, Mapping[str, list[SensorRate]]]],
     batches: Mapping[str, Detections],
     graph: ConstraintGraph,
     joint: float | None,
     sensors: SensorRule,
     sources: Mapping[str, str],
 ) -> float | None:
-    if any(edge.window.is_open for edge in graph.edges) or any(len(batch) == 0 for batch in batches.values()):
-        return None
     total = 0.0
-    for number, (span_s, rates) in enumerate(rates_by_area(batches)):
-        if number >= MOST_AREAS or not rates or span_s < LONG * reach_s(batches, graph):
+    for number, (recorded, rates) in enumerate(areas):
+        if number >= MOST_AREAS or not rates or recorded.seconds < LONG * reach_s(batches, graph):
             return None
         if prod(map(len, rates.values())) > MOST_PAIRS:
             return None
-        total += span_s * _rate_hz(rates, graph, joint, sensors, sources)
+        total += recorded.seconds * _rate_hz(rates, graph, joint, sensors, sources)
     return total
 
 
-def rates_by_area(batches: Mapping[str, Detections]) -> Iterator[tuple[float, dict[str, list[SensorRate]]]]:
-    """Yield, for each area, for how many seconds there are detections, and how often each sensor of each role reports.
+def rates_by_area(batches: Mapping[str, Detections]) -> Iterator[tuple[RecordedTime, dict[str, list[SensorRate]]]]:
+    """Yield, for each area, when something was recorded, and how often each sensor of each role reports in that time.
 
     A sensor counts once for each of its templates; detections without a sensor count as one, different from itself.
     Detections of one moment say nothing about rates, so there are none.
@@ -66,9 +84,9 @@ def rates_by_area(batches: Mapping[str, Detections]) -> Iterator[tuple[float, di
     sensor = dict(zip(batches, sensor_codes(list(batches.values())), strict=True))
     for code in np.unique(np.concatenate([np.unique(each) for each in areas.values()])).tolist():
         at = {role: np.flatnonzero(areas[role] == code) for role in batches}
-        span_s = _span_s(batches, at)
-        seen = batches if span_s > 0 else []
-        yield span_s, {role: _rates(batches[role], sensor[role], at[role], span_s) for role in seen}
+        recorded = _recorded(batches, sensor, at)
+        seen = batches if recorded.seconds > 0 else []
+        yield recorded, {role: _rates(batches[role], sensor[role], at[role], recorded.seconds) for role in seen}
 
 
 def _rate_hz(
@@ -85,9 +103,13 @@ def _rate_hz(
     return chance_rate(rates[edge.a], others, edge.window, edge.threshold or joint or 1.0, sensors=sensors)
 
 
-def _span_s(batches: Mapping[str, Detections], at: Mapping[str, Int64Array]) -> float:
+def _recorded(
+    batches: Mapping[str, Detections], sensor: Mapping[str, CodeArray], at: Mapping[str, Int64Array]
+) -> RecordedTime:
+    """Return when something was recorded; the detections without a sensor are those of one."""
     times_us = np.concatenate([batches[role].detected_at_us[rows] for role, rows in at.items()])
-    return float(times_us.max() - times_us.min()) / 1e6
+    busiest = max(np.unique(sensor[role][rows], return_counts=True)[1].max(initial=0) for role, rows in at.items())
+    return recorded_time(times_us, int(busiest))
 
 
 def reach_s(batches: Mapping[str, Detections], graph: ConstraintGraph) -> float:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.chance_arguments import ChanceRequest, GivenRate
 from coincide.command.arguments.template_arguments import FileTemplates, load_templates, parse_template
-from coincide.command.chance_note import LONG, rates_by_area, reach_s
+from coincide.command.chance_note import LONG, note_pauses, rates_by_area, reach_s
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.join import detections_of, read_side
@@ -24,6 +24,7 @@ DIGITS = 6  # that count
 MOST_PAIRS = 1_000_000  # of sensors and their templates, in all areas: about half a minute a threshold
 
 AreaRates = tuple[float, Mapping[str, Sequence[SensorRate]]]
+"""For how many seconds something was recorded, and how often each sensor reports in that time."""
 
 
 def run_chance(request: ChanceRequest) -> int:
@@ -72,12 +73,12 @@ def _seen_rates(request: ChanceRequest, named: FileTemplates, stages: Stages | N
     sides = [read_side(join, each, named, rows, stages) for each, rows in zip(join.inputs, bad, strict=True)]
     report_bad_rows(bad, skip=join.skip_bad)
     batches = dict(zip("ab", detections_of(sides), strict=False))
-    areas: list[AreaRates] = (
-        [each for each in rates_by_area(batches) if each[1]] if all(map(len, batches.values())) else []
-    )
+    recorded = [each for each in rates_by_area(batches) if each[1]] if all(map(len, batches.values())) else []
+    areas: list[AreaRates] = [(time.seconds, rates) for time, rates in recorded]
     if not areas:
         raise CommandError("there are no events, or all are of one moment: they say nothing about rates")
     _check_work(areas)
+    note_pauses(time for time, _ in recorded)
     _note_short(request, batches, areas)
     return areas
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from coincide.command.answer_files import advance_of, opened_sink, shown_stages
 from coincide.command.arguments.explain_arguments import ExplainRequest
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.arguments.template_arguments import load_templates, parse_template
+from coincide.command.chance_note import LONG, note_pauses
 from coincide.command.faults import CommandError, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
 from coincide.command.input.formats import bad_rows_of
@@ -31,8 +32,7 @@ from coincide.queries import Query
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, chosen_threshold, sentences_of
 from coincide.queries.joins.role_filter import Source
 from coincide.templates.histogram import Histogram
-
-LONG = 10  # times the reach of a match: in a shorter time rates say little
+from coincide.thresholds.recorded_time import RecordedTime, recorded_time
 
 
 def run_explain(request: ExplainRequest) -> int:
@@ -95,29 +95,31 @@ def _sensors_of_files(request: ExplainRequest, query: Query) -> SeenSensors:
     report_bad_rows(bad, skip=True)
     repeats.tell()
     reader.tell()
+    note_pauses(sensors.recorded.values())
     return sensors
 
 
 def seen_sensors(parts: Iterable[Arrivals], query: Query) -> SeenSensors:
     """Return the sensors of these detections, once for each template, and how often they report in their area.
 
-    Rates are 0 where an area was watched for less than ten times the reach of a match.
+    Rates are those of the time in which something was recorded. They are 0 where that is less than ten times the reach
+    of a match.
     """
     filtered = {keyed.source: keyed for keyed in keyed_sources_of(query) if keyed.source.filter.where}
     counts: dict[Source | None, _Counts] = {source: Counter() for source in (None, *filtered)}
-    spans_us: dict[str, tuple[int, int]] = {}
+    times_us = defaultdict[str, list[Int64Array]](list)
     for part in parts:
         for source, of_source in counts.items():
             of_source.update(_counts(part, None if source is None else part.rows[filtered[source]]))
-        for area, (first_us, last_us) in _spans_us(part).items():
-            known = spans_us.get(area, (first_us, last_us))
-            spans_us[area] = (min(first_us, known[0]), max(last_us, known[1]))
+        for area, of_area in _times_us(part).items():
+            times_us[area].append(of_area)
     longest_s = max((template.length_s for *_, template in counts[None]), default=0.0)
     least_s = LONG * (2 * longest_s + max(edge.window.hi_s - edge.window.lo_s for edge in query.graph.edges))
-    span_s = {area: (last_us - first_us) / 1e6 for area, (first_us, last_us) in spans_us.items()}
-    long_s = {area: seconds if seconds > least_s else math.inf for area, seconds in span_s.items()}
+    reports = _reports(counts[None])
+    recorded = {area: recorded_time(np.concatenate(parts), reports[area]) for area, parts in times_us.items()}
+    long_s = {area: each.seconds if each.seconds > least_s else math.inf for area, each in recorded.items()}
     every, *passing = (_known(counts[source], long_s) for source in (None, *filtered))
-    return SeenSensors(every, dict(zip(filtered, passing, strict=True)))
+    return SeenSensors(every, dict(zip(filtered, passing, strict=True)), recorded)
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ class SeenSensors:
 
     every: list[KnownSensor]
     passing: Mapping[Source, list[KnownSensor]]
+    recorded: Mapping[str, RecordedTime] = field(default_factory=dict)
 
 
 _Counts = Counter[tuple[str, str, str, Histogram]]
@@ -153,13 +156,23 @@ def _counts(part: Arrivals, mask: BoolArray | None) -> _Counts:
     return found
 
 
-def _spans_us(part: Arrivals) -> dict[str, tuple[int, int]]:
-    """Return the first and the last time of each area."""
+def _reports(counts: _Counts) -> dict[str, int]:
+    """Return, by area, how many reports there are of the sensor that made most, on one stream."""
+    of_sensor = Counter[tuple[str, str, str]]()
+    for (area, sensor, stream, _), count in counts.items():
+        of_sensor[area, sensor, stream] += count
+    most: dict[str, int] = {}
+    for (area, *_), count in of_sensor.items():
+        most[area] = max(count, most.get(area, 0))
+    return most
+
+
+def _times_us(part: Arrivals) -> dict[str, Int64Array]:
+    """Return when the detections of each area were reported."""
     codes, names = _encoded(part.rows["area"])
-    first, last = np.full(len(names), np.iinfo(np.int64).max), np.full(len(names), np.iinfo(np.int64).min)
-    np.minimum.at(first, codes, part.rows["detected_at_us"])
-    np.maximum.at(last, codes, part.rows["detected_at_us"])
-    return dict(zip(names, zip(first.tolist(), last.tolist(), strict=True), strict=True))
+    order = np.argsort(codes, kind="stable")
+    at_us, bounds = part.rows["detected_at_us"][order], np.searchsorted(codes[order], np.arange(len(names) + 1))
+    return {name: at_us[bounds[nth] : bounds[nth + 1]] for nth, name in enumerate(names)}
 
 
 def _encoded(labels: npt.NDArray[np.object_]) -> tuple[Int64Array, list[str]]:

@@ -29,8 +29,10 @@ itself. Or say the rates yourself, without files: --rate-a and --uncertainty-a, 
 
 EPILOG = """\
 The answer has a row for each threshold: chance_rate_hz, matches a second; a_day; and in_the_files, how many to expect
-in the time that the files cover. It is right where reports are spread evenly over that time. Events that do belong
-together are counted in the rates like all others, so it is rather too high.
+in the files. Rates are those of the time in which something was recorded: pauses do not count, in which nobody reports
+for 20 times the mean time between reports of the busiest sensor; a note says how long they are. It is right where
+reports are spread evenly over that time. Events that do belong together are counted in the rates like all others, so it
+is rather too high. Time slides measure it: coincide slides.
 
 examples:
   coincide chance imb.csv baksan.csv --window 10 --uncertainty-a uniform:-0.05,0.05 --uncertainty-b uniform:-54,2

@@ -1,5 +1,6 @@
 """coincide chance: the rates of the library, and what joining files of chance alone really gives."""
 
+import json
 import math
 from pathlib import Path
 
@@ -100,3 +101,45 @@ def test_what_does_not_fit_together_is_refused(line: str, said: str, capsys: pyt
         request_of(["chance", *line.split()])
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+PAUSED = "coincide: rates and chance are those of 120 min of 26 h: in 1 pause nobody reported for more than 20 times"
+
+
+def test_a_pause_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An hour of recording, a pause of a day and another hour have the chance rate of two hours on end."""
+    rng, hour_us = np.random.default_rng(35), 3_600_000_000
+    streams = {name: np.append([0, 2 * hour_us - 1], rng.integers(0, 2 * hour_us, 900)) for name in "ab"}
+    given = ("--window", "2", "--threshold", "0.5", "--uncertainty", "point")
+    told = []
+    for pause_us in (0, 24 * hour_us):
+        files = [
+            write(
+                tmp_path / f"{name}-{pause_us}.csv",
+                [{"detected_at_us": EPOCH_US + int(at) + (pause_us if at >= hour_us else 0)} for at in times],
+            )
+            for name, times in streams.items()
+        ]
+        asked = [*map(str, files), *given]
+        assert main(["chance", *asked, "--out", str(tmp_path / "out.ndjson")]) == 0
+        said = capsys.readouterr().err
+        assert main(["join", *asked, "--out", str(tmp_path / "pairs.csv")]) == 0
+        notes = capsys.readouterr().err
+        query = tmp_path / "q.json"
+        edge = {"between": ["x", "y"], "window_s": 2, "threshold": 0.5}
+        roles = {"x": f"a-{pause_us}", "y": f"b-{pause_us}"}
+        query.write_text(json.dumps({"id": "q", "from": roles, "within": [edge]}), encoding="utf-8")
+        explained = ["explain", str(query), *map(str, files), "--uncertainty", "point"]
+        assert main([*explained, "--out", str(tmp_path / "told.json")]) == 0
+        of_query = capsys.readouterr().err
+        for each in (said, notes, of_query):
+            assert (PAUSED in each) == (pause_us > 0)
+        about = float(notes.partition("about ")[2].partition(",")[0])
+        chance = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))["chance"]["per_hour"]
+        [row] = read(tmp_path / "out.ndjson")
+        told.append((about, chance, row["chance_rate_hz"], row["a_day"], row["in_the_files"]))
+    for without, within in zip(*told, strict=True):
+        assert within == pytest.approx(without, rel=0.02)
+    about, per_hour, _, _, in_the_files = told[0]
+    assert in_the_files == pytest.approx(902**2 * 4 / 7200, rel=0.01)
+    assert (about, per_hour) == pytest.approx((in_the_files, in_the_files / 2), rel=0.01)
