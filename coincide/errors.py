@@ -61,6 +61,10 @@ class SensorRuleError(CoincideError):
     """A rule other than different, same and any, or one that cannot be applied."""
 
 
+class SlidesError(CoincideError):
+    """Time slides that cannot be made, or would be too much work."""
+
+
 class CostError(CoincideError):
     """A cost, a probability, a weight or a window of the cost model that cannot be used."""
 

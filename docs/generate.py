@@ -56,6 +56,7 @@ PYTHON_PACKAGES = {
     "clocks": "Shared clocks",
     "offsets": "Offsets",
     "thresholds": "Thresholds",
+    "slides": "Time slides",
     "joins": "Joins",
     "live": "Joins of streams, live",
     "coalescing": "Coalescing",

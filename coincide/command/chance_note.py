@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 import numpy as np
@@ -14,10 +13,10 @@ from coincide.command.faults import note
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.detections import Detections
-from coincide.joins.labels import area_codes, sensor_codes
+from coincide.slides.area_times import area_times
 from coincide.thresholds.chance import SensorRate, chance_rate
 from coincide.thresholds.graph_chance import graph_chance_rate
-from coincide.thresholds.recorded_time import PAUSE, RecordedTime, recorded_time
+from coincide.thresholds.recorded_time import PAUSE, RecordedTime
 
 MOST_AREAS = 50
 MOST_PAIRS = 4_096  # of sensors and their templates in one area
@@ -33,12 +32,10 @@ def note_chance(
     sources: Mapping[str, str],
 ) -> None:
     """Say how many matches there are and how many chance would give; nothing where that cannot be told in short."""
-    if any(edge.window.is_open for edge in graph.edges) or any(len(batch) == 0 for batch in batches.values()):
-        return
-    areas = [*islice(rates_by_area(batches), MOST_AREAS + 1)]
-    expected = _expected(areas, batches, graph, joint, sensors, sources)
+    areas = _area_chances(batches, graph, joint, sensors, sources)
+    expected = sum(recorded.seconds * rate_hz for recorded, rate_hz in areas or [])
     if expected:
-        note_pauses(recorded for recorded, _ in areas)
+        note_pauses(recorded for recorded, _ in areas or [])
         matches = "1 match" if count == 1 else f"{count:,} matches" if count else "no match"
         note(f"{matches}; chance alone would give about {spoken(expected)}, if nothing belonged together")
 
@@ -56,22 +53,27 @@ def note_pauses(areas: Iterable[RecordedTime]) -> None:
         )
 
 
-def _expected(
-    areas: Sequence[tuple[RecordedTime, Mapping[str, list[SensorRate]]]],
+def _area_chances(
     batches: Mapping[str, Detections],
     graph: ConstraintGraph,
     joint: float | None,
     sensors: SensorRule,
     sources: Mapping[str, str],
-) -> float | None:
-    total = 0.0
-    for number, (recorded, rates) in enumerate(areas):
-        if number >= MOST_AREAS or not rates or recorded.seconds < LONG * reach_s(batches, graph):
+) -> list[tuple[RecordedTime, float]] | None:
+    """Return for each area when something was recorded and how many matches a second chance gives then.
+
+    None where that is much work, or says little; `sources` names that of each role.
+    """
+    if any(edge.window.is_open for edge in graph.edges) or any(len(batch) == 0 for batch in batches.values()):
+        return None
+    areas: list[tuple[RecordedTime, float]] = []
+    for recorded, rates in rates_by_area(batches):
+        if len(areas) >= MOST_AREAS or not rates or recorded.seconds < LONG * reach_s(batches, graph):
             return None
         if prod(map(len, rates.values())) > MOST_PAIRS:
             return None
-        total += recorded.seconds * _rate_hz(rates, graph, joint, sensors, sources)
-    return total
+        areas.append((recorded, _rate_hz(rates, graph, joint, sensors, sources)))
+    return areas
 
 
 def rates_by_area(batches: Mapping[str, Detections]) -> Iterator[tuple[RecordedTime, dict[str, list[SensorRate]]]]:
@@ -80,13 +82,10 @@ def rates_by_area(batches: Mapping[str, Detections]) -> Iterator[tuple[RecordedT
     A sensor counts once for each of its templates; detections without a sensor count as one, different from itself.
     Detections of one moment say nothing about rates, so there are none.
     """
-    areas = dict(zip(batches, area_codes(list(batches.values())), strict=True))
-    sensor = dict(zip(batches, sensor_codes(list(batches.values())), strict=True))
-    for code in np.unique(np.concatenate([np.unique(each) for each in areas.values()])).tolist():
-        at = {role: np.flatnonzero(areas[role] == code) for role in batches}
-        recorded = _recorded(batches, sensor, at)
-        seen = batches if recorded.seconds > 0 else []
-        yield recorded, {role: _rates(batches[role], sensor[role], at[role], recorded.seconds) for role in seen}
+    for area in area_times([*batches.values()]):
+        span_s = area.recorded.seconds
+        of_roles = zip(batches.items(), area.rows, area.sensors, strict=True) if span_s > 0 else ()
+        yield area.recorded, {role: _rates(batch, codes, at, span_s) for (role, batch), at, codes in of_roles}
 
 
 def _rate_hz(
@@ -103,15 +102,6 @@ def _rate_hz(
     return chance_rate(rates[edge.a], others, edge.window, edge.threshold or joint or 1.0, sensors=sensors)
 
 
-def _recorded(
-    batches: Mapping[str, Detections], sensor: Mapping[str, CodeArray], at: Mapping[str, Int64Array]
-) -> RecordedTime:
-    """Return when something was recorded; the detections without a sensor are those of one."""
-    times_us = np.concatenate([batches[role].detected_at_us[rows] for role, rows in at.items()])
-    busiest = max(np.unique(sensor[role][rows], return_counts=True)[1].max(initial=0) for role, rows in at.items())
-    return recorded_time(times_us, int(busiest))
-
-
 def reach_s(batches: Mapping[str, Detections], graph: ConstraintGraph) -> float:
     """Return how far apart in seconds the reports of two members may lie."""
     longest_s = {role: max(template.length_s for template in batch.templates) for role, batch in batches.items()}
@@ -122,7 +112,7 @@ def reach_s(batches: Mapping[str, Detections], graph: ConstraintGraph) -> float:
 
 def _rates(batch: Detections, sensor: CodeArray, at: Int64Array, span_s: float) -> list[SensorRate]:
     """Return how often each sensor reports with each template; a detection without a sensor has its own."""
-    pairs = np.stack((sensor[at], batch.template_index[at]), axis=1)
+    pairs = np.stack((sensor, batch.template_index[at]), axis=1)
     kinds, counts = np.unique(pairs, axis=0, return_counts=True)
     return [
         SensorRate(None if code < 0 else str(code), batch.templates[template], count / span_s)

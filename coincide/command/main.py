@@ -29,12 +29,15 @@ from coincide.command.arguments.join_arguments import (
 )
 from coincide.command.arguments.learn_arguments import LearnRequest, add_learn, learn_request
 from coincide.command.arguments.replay_arguments import ReplayRequest, add_replay, replay_request
+from coincide.command.arguments.slides_arguments import SlidesRequest, add_slides, slides_request
 from coincide.command.arguments.window_join_arguments import add_window_join, window_join_request
 from coincide.command.faults import CommandError
 from coincide.command.standard_input import interruptible_stdin
 from coincide.errors import CoincideError
 
-QuickRequest = JoinRequest | QueryJoinRequest | CoalesceRequest | ExplainRequest | ChanceRequest | LearnRequest
+QuickRequest = (
+    JoinRequest | QueryJoinRequest | CoalesceRequest | ExplainRequest | ChanceRequest | SlidesRequest | LearnRequest
+)
 Request = QuickRequest | ReplayRequest
 
 
@@ -45,6 +48,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., ArgumentParser], Callable[[Namespace,
     "replay": (add_replay, replay_request),
     "explain": (add_explain, explain_request),
     "chance": (add_chance, chance_request),
+    "slides": (add_slides, slides_request),
     "learn": (add_learn, learn_request),
 }
 
@@ -122,6 +126,10 @@ def _run_at_once(request: QuickRequest) -> None:
         from coincide.command.chance_table import run_chance  # noqa: PLC0415
 
         run_chance(request)
+    elif isinstance(request, SlidesRequest):
+        from coincide.command.slide_counts import run_slides  # noqa: PLC0415
+
+        run_slides(request)
     else:
         from coincide.command.learn import run_learn  # noqa: PLC0415
 

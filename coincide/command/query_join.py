@@ -23,6 +23,7 @@ from coincide.command.answer_files import (
     shown_stages,
 )
 from coincide.command.arguments.join_arguments import QueryJoinRequest
+from coincide.command.arguments.options import ReadOptions
 from coincide.command.chance_note import note_chance
 from coincide.command.explain import seen_sensors
 from coincide.command.faults import CommandError, note, report_bad_rows
@@ -137,21 +138,28 @@ def run_query_join(request: QueryJoinRequest) -> int:
     check_paths(request.out, [*documents, *request.inputs])
     query = read_queries(documents)[0] if isinstance(request.query, Path) else request.query
     options = request.reading if isinstance(request.reading, Sequence) else [request.reading] * len(request.inputs)
-    readers = {each: ArrivalReader(each, [query], most_own=MOST_SPREADS) for each in dict.fromkeys(options)}
     with shown_stages(request.out) as stages:
-        bad = [bad_rows_of(path) for path in request.inputs]
-        parts = [
-            part
-            for rows, each in zip(bad, options, strict=True)
-            for part in readers[each].read(rows, advance_of(stages, f"reading {rows.path.name}"))
-        ]
-        repeats = Repeats()
-        arrivals = Arrivals.all_of([readers[options[0]].nothing(), *parts]).first(repeats)
-        report_bad_rows(bad, skip=True)
-        repeats.tell()
-        for reader in readers.values():
-            reader.tell()
-        return _write_tuples(request, PlayedRoles(query, arrivals), stages)
+        return _write_tuples(request, read_played(query, request.inputs, options, stages), stages)
+
+
+def read_played(
+    query: Query, inputs: Sequence[Path], reading: Sequence[ReadOptions], stages: Stages | None
+) -> PlayedRoles:
+    """Read the rows of files that may play the roles of a query; `reading` says how each file is read."""
+    readers = {each: ArrivalReader(each, [query], most_own=MOST_SPREADS) for each in dict.fromkeys(reading)}
+    bad = [bad_rows_of(path) for path in inputs]
+    parts = [
+        part
+        for rows, each in zip(bad, reading, strict=True)
+        for part in readers[each].read(rows, advance_of(stages, f"reading {rows.path.name}"))
+    ]
+    repeats = Repeats()
+    arrivals = Arrivals.all_of([readers[reading[0]].nothing(), *parts]).first(repeats)
+    report_bad_rows(bad, skip=True)
+    repeats.tell()
+    for reader in readers.values():
+        reader.tell()
+    return PlayedRoles(query, arrivals)
 
 
 def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages | None) -> int:
