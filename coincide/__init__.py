@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from coincide.constraints import Edge as Edge
     from coincide.constraints import Window as Window
     from coincide.errors import CoincideError as CoincideError
+    from coincide.evidence import Network as Network
+    from coincide.evidence import evidence_of as evidence_of
     from coincide.joins import Detections as Detections
     from coincide.joins import Pairs as Pairs
     from coincide.joins import Tuples as Tuples
@@ -56,6 +58,7 @@ _NAMES = {
     "coalesce coalesce_readings validity",
     "constraints": "AtLeast ConstraintGraph Edge Window",
     "errors": "CoincideError",
+    "evidence": "Network evidence_of",
     "joins": "Detections Pairs Tuples timing_join window_join",
     "live": "TimingJoin WindowJoin",
     "stream": "Stream",

@@ -57,6 +57,7 @@ PYTHON_PACKAGES = {
     "offsets": "Offsets",
     "thresholds": "Thresholds",
     "slides": "Time slides",
+    "evidence": "Evidence",
     "joins": "Joins",
     "live": "Joins of streams, live",
     "coalescing": "Coalescing",

@@ -1,0 +1,19 @@
+"""Evidence: whether some reports are of one event, in bits and as a probability."""
+
+from __future__ import annotations
+
+from coincide.evidence.bits import EvidenceColumns, evidence_columns, posterior_of
+from coincide.evidence.network import Network
+from coincide.evidence.one_source import one_source_density
+from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of
+
+__all__ = [
+    "EvidenceColumns",
+    "EvidenceTerm",
+    "MatchEvidence",
+    "Network",
+    "evidence_columns",
+    "evidence_of",
+    "one_source_density",
+    "posterior_of",
+]
