@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from coincide.errors import CoincideError as CoincideError
     from coincide.evidence import Network as Network
     from coincide.evidence import evidence_of as evidence_of
+    from coincide.evidence import shared_out as shared_out
     from coincide.joins import Detections as Detections
     from coincide.joins import Pairs as Pairs
     from coincide.joins import Tuples as Tuples
@@ -58,7 +59,7 @@ _NAMES = {
     "coalesce coalesce_readings validity",
     "constraints": "AtLeast ConstraintGraph Edge Window",
     "errors": "CoincideError",
-    "evidence": "Network evidence_of",
+    "evidence": "Network evidence_of shared_out",
     "joins": "Detections Pairs Tuples timing_join window_join",
     "live": "TimingJoin WindowJoin",
     "stream": "Stream",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from coincide.evidence.bits import EvidenceColumns, evidence_columns, posterior_of
 from coincide.evidence.network import Network
 from coincide.evidence.one_source import one_source_density
+from coincide.evidence.shared_out import SharedPosterior, shared_out
 from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "EvidenceTerm",
     "MatchEvidence",
     "Network",
+    "SharedPosterior",
     "evidence_columns",
     "evidence_of",
     "one_source_density",
     "posterior_of",
+    "shared_out",
 ]
