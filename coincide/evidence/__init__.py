@@ -5,6 +5,8 @@ from __future__ import annotations
 from coincide.evidence.bits import EvidenceColumns, evidence_columns, posterior_of
 from coincide.evidence.network import Network
 from coincide.evidence.one_source import one_source_density
+from coincide.evidence.parts import Parts
+from coincide.evidence.sets import SetPosteriors, evidence_of_sets
 from coincide.evidence.shared_out import SharedPosterior, shared_out
 from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of
 
@@ -13,9 +15,12 @@ __all__ = [
     "EvidenceTerm",
     "MatchEvidence",
     "Network",
+    "Parts",
+    "SetPosteriors",
     "SharedPosterior",
     "evidence_columns",
     "evidence_of",
+    "evidence_of_sets",
     "one_source_density",
     "posterior_of",
     "shared_out",

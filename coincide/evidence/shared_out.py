@@ -85,7 +85,7 @@ def shared_out(members: npt.ArrayLike, bits: npt.ArrayLike, *, most_work: int = 
     >>> shared_out([[0, 0], [1, 2]], [2.0, 2.0]).value.round(3).tolist()
     [0.444, 0.444]
     """
-    rows = _checked_members(members)
+    rows = checked_members(members)
     weights = real_numbers("bits", bits, "numbers of bits", RateError)
     if weights.shape != (rows.shape[1],) or (weights == np.inf).any():
         raise RateError("bits", f"an array of shape {weights.shape}", f"{rows.shape[1]} numbers below infinity")
@@ -103,7 +103,8 @@ def shared_out(members: npt.ArrayLike, bits: npt.ArrayLike, *, most_work: int = 
     return SharedPosterior(lower, upper, group)
 
 
-def _checked_members(members: npt.ArrayLike) -> Int64Array:
+def checked_members(members: npt.ArrayLike) -> Int64Array:
+    """Return matches whose members are in ascending order, if no detection comes twice in one of them."""
     given = whole_numbers("members", members, None, DetectionsError)
     if given.ndim != 2 or (given < NO_MEMBER).any():
         raise DetectionsError("members", f"an array of shape {given.shape}", "(k, n) numbers from 0 on, or -1")
