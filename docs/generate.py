@@ -33,6 +33,7 @@ from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import load_topics
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
+from services.history.runs.run_queue import Kept, RunQueue, RunStates
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
@@ -42,7 +43,6 @@ from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.recovery.halt import HaltMetrics
 from spark_jobs.recovery.losses import Losses
-from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent

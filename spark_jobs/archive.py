@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.program.stop_signals import stop_event
 from services.common.settings import SettingsError
+from services.history.archiving.folders import Archive
 from spark_jobs.archiving.archive_query import archive_query
-from spark_jobs.archiving.folders import Archive
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics
 from spark_jobs.job.lifecycle import SparkRun

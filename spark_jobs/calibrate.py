@@ -29,9 +29,9 @@ from coincide.wire.declarations.template_proposal import proposal_of
 from services.common.clock import system_clock_us
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.settings import SettingsError
+from services.history.runs.calibration_tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in
 from spark_jobs.calibrating import sources
 from spark_jobs.calibrating.proposing import propose
-from spark_jobs.calibrating.tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in
 from spark_jobs.job.session import SessionError, create_session, end_session, shipped_code
 from spark_jobs.settings import FusionSettings
 

@@ -21,9 +21,8 @@ from services.common.program.asgi_server import ServerThread
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.program.stop_signals import stop_event
 from services.common.settings import SettingsError, Streams, load_streams
-from spark_jobs.archiving.folders import Archive
-from spark_jobs.calibrating.proposing import propose
-from spark_jobs.replaying.request import (
+from services.history.archiving.folders import Archive
+from services.history.replaying.request import (
     SOURCES,
     AnyRequest,
     LearningRequest,
@@ -32,13 +31,14 @@ from spark_jobs.replaying.request import (
     RunSource,
     parsed_time,
 )
-from spark_jobs.replaying.run_folder import Reporter, RunFolder
-from spark_jobs.runs.comparing import compared
-from spark_jobs.runs.learning_run import LearningRun, Proposed
-from spark_jobs.runs.live_answer import query_history
-from spark_jobs.runs.run import Run
-from spark_jobs.runs.run_queue import Kept, RunQueue, RunStates
-from spark_jobs.runs.run_server import RunService, create_app, read_request
+from services.history.replaying.run_folder import Reporter, RunFolder
+from services.history.runs.comparing import compared
+from services.history.runs.learning_run import LearningRun, Proposed
+from services.history.runs.live_answer import query_history
+from services.history.runs.run import Run
+from services.history.runs.run_queue import Kept, RunQueue, RunStates
+from services.history.runs.run_server import RunService, create_app, read_request
+from spark_jobs.calibrating.proposing import propose
 from spark_jobs.settings import HistorySettings
 
 CANCELLED = 130  # as a shell says of what Ctrl-C has ended

@@ -36,11 +36,11 @@ from services.common.access.access_keys import KEYS
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
 from services.common.clock import system_clock_us
+from services.history.archiving.frame_rows import FrameRows
 from services.ingest.kafka.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
-from spark_jobs.archiving.frame_rows import FrameRows
 from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.reference.frames import rows_of
 from tests.reference.fused import assert_occurred

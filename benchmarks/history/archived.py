@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import Histogram
-from spark_jobs.archiving.file_names import merged_file
-from spark_jobs.archiving.folders import Archive
-from spark_jobs.archiving.frame_rows import ROW_SCHEMA
+from services.history.archiving.file_names import merged_file
+from services.history.archiving.folders import Archive
+from services.history.archiving.frame_rows import ROW_SCHEMA
 
 AREAS = 64
 HASHES = 16

@@ -1,1 +1,1 @@
-"""The archive of detections: frames to rows, rows to Parquet files, the law of their names, and the job itself."""
+"""The archive's job: which records are written when, and what it counts."""

@@ -17,11 +17,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from coincide.fusion.records.kafka_records import InputRecord
 from services.common.kafka.java_options import spark_options
-from spark_jobs.archiving.file_names import batch_file
-from spark_jobs.archiving.folders import Archive, sweep
-from spark_jobs.archiving.frame_rows import FrameRows
+from services.history.archiving.file_names import batch_file
+from services.history.archiving.folders import Archive, sweep
+from services.history.archiving.frame_rows import FrameRows
+from services.history.archiving.merging import merge_folders
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
-from spark_jobs.archiving.merging import merge_folders
 from spark_jobs.settings import ArchiveSettings
 
 INPUT_COLUMNS = ("partition", "offset", "key", "value")

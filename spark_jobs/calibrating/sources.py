@@ -21,8 +21,8 @@ from coincide.wire.fields import UNREADABLE
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.java_options import spark_options
 from services.common.settings import SettingsError, read_yaml
-from spark_jobs.archiving.folders import Archive, is_archive
-from spark_jobs.calibrating.tasks import DETECTION
+from services.history.archiving.folders import Archive, is_archive
+from services.history.runs.calibration_tasks import DETECTION
 
 LABELS = ("area", "sensor", "stream", "model")
 TIMES = ("detected_at_us", "detected_at")

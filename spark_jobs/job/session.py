@@ -186,7 +186,13 @@ def connector_jars(folder: Path) -> list[Path]:
     return jars
 
 
-SHIPPED = ("coincide/**/*.py", "services/__init__.py", "services/common/**/*.py", "spark_jobs/**/*.py")
+SHIPPED = (
+    "coincide/**/*.py",
+    "services/__init__.py",
+    "services/common/**/*.py",
+    "services/history/**/*.py",
+    "spark_jobs/**/*.py",
+)
 _ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -15,18 +15,18 @@ from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProp
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread
-from spark_jobs.archiving.file_names import batch_file
-from spark_jobs.archiving.folders import Archive
+from services.history.archiving.file_names import batch_file
+from services.history.archiving.folders import Archive
+from services.history.replaying.request import RunError, RunRequest
+from services.history.replaying.run_folder import ComparedMatch
+from services.history.runs.comparing import compare, is_within
+from services.history.runs.run_queue import RunQueue
+from services.history.runs.run_server import RunService, create_app, read_request
 from spark_jobs.history import history_queue, run_metrics
-from spark_jobs.replaying.request import RunError, RunRequest
-from spark_jobs.replaying.run_folder import ComparedMatch
-from spark_jobs.runs.comparing import compare, is_within
-from spark_jobs.runs.run_queue import RunQueue
-from spark_jobs.runs.run_server import RunService, create_app, read_request
 from spark_jobs.settings import HistorySettings
 from tests.console.line import STREAMS, Line
 from tests.patience import keep_priority
-from tests.spark_jobs.replaying.test_answers import table_of
+from tests.services.history.replaying.test_answers import table_of
 
 
 @contextmanager

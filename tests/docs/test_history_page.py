@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from docs.generate import ROOT
-from spark_jobs.archiving.file_names import batch_file
-from spark_jobs.archiving.folders import Archive
+from services.history.archiving.file_names import batch_file
+from services.history.archiving.folders import Archive
 from spark_jobs.history import _parser, main
 from tests.coincide.fusion.inputs import Row, frame
 from tests.docs.sessions import blocks
-from tests.spark_jobs.replaying.test_answers import TEMPLATES, table_of
+from tests.services.history.replaying.test_answers import TEMPLATES, table_of
 
 PAGE = (ROOT / "docs/how-to/ask-the-past.md").read_text(encoding="utf-8")
 COMMANDS = [

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from deploy.host.machine import free_ports
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
-from spark_jobs.archiving.folders import Archive, counting_files
-from spark_jobs.archiving.frame_rows import ROW_SCHEMA
+from services.history.archiving.folders import Archive, counting_files
+from services.history.archiving.frame_rows import ROW_SCHEMA
 from tests.integration.fusion_process import end
 from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import BUDGET_S, until

@@ -4,7 +4,7 @@ import pytest
 
 from deploy.local.broker import Broker
 from services.common.kafka.clients import create_producer
-from spark_jobs.replaying.topic_records import TopicRecords
+from services.history.replaying.topic_records import TopicRecords
 from tests.integration.topics import create_declared_topics
 
 pytestmark = pytest.mark.jvm

@@ -18,12 +18,12 @@ from services.ingest.registry.named_templates import NamedTemplate
 from tests.services.alerting.api.test_history_proxy import front
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import Database, control_record, query, silence
+from tests.services.history.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.services.history.runs.test_run_server import client as client  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import proposed as proposed  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import records as records  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import settings as settings  # noqa: PLC0414
 from tests.services.ingest.building import NOW_US, Ingest
-from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
-from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import proposed as proposed  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import records as records  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: PLC0414
 
 DETECTION = {"sensor": "geo", "detected_at": NOW_US - 1_000_000}
 SENSOR = {"area": "bay", "streams": {"seismic": {"normal": {"sigma_s": 0.5}}}}

@@ -23,11 +23,11 @@ from services.common.access.origins import Origins
 from services.console.access.gate import Gate
 from services.console.access.sessions import PersonSessions
 from services.console.metrics import ConsoleMetrics
+from services.history.runs.run_queue import Kept, RunQueue
+from services.history.runs.run_server import RunService
+from services.history.runs.run_server import create_app as create_runs_app
 from services.ingest.http.detections_endpoint import DetectionsEndpoint
 from spark_jobs.job.job_server import job_app
-from spark_jobs.runs.run_queue import Kept, RunQueue
-from spark_jobs.runs.run_server import RunService
-from spark_jobs.runs.run_server import create_app as create_runs_app
 from tests.services.alerting.clients import running_api
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import Database

@@ -22,11 +22,11 @@ from services.common.http.pages import decode_cursor, decode_name_cursor, encode
 from services.common.http.preconditions import Precondition, merge_patch
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import json_in
+from services.history.replaying.request import LearningRequest, RunError, RunRequest, request_in
+from services.history.runs.run_server import read_learning, read_request
 from services.ingest.http.sensor_bulk import _read
 from services.ingest.registry.stream_changes import stream_resource
 from services.ingest.templates.template_changes import template_resource
-from spark_jobs.replaying.request import LearningRequest, RunError, RunRequest, request_in
-from spark_jobs.runs.run_server import read_learning, read_request
 from tests.coincide.fusion.saving.saved_states import QUERIES
 from tests.services.alerting.clients import STREAMS
 from tests.services.ingest.building import SENSORS, registry_of

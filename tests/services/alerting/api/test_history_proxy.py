@@ -17,13 +17,13 @@ from services.alerting.settings import AlertingSettings
 from tests.patience import until
 from tests.services.alerting.clients import SETTINGS, running_api
 from tests.services.alerting.sample_records import Database
+from tests.services.history.runs import test_run_server
+from tests.services.history.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.services.history.runs.test_run_server import client as client  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import proposed as proposed  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import records as records  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import settings as settings  # noqa: PLC0414
 from tests.services.https_server import https_server
-from tests.spark_jobs.runs import test_run_server
-from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
-from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import proposed as proposed  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import records as records  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: PLC0414
 
 RUNS = "/v1/history-runs"
 

@@ -5,13 +5,13 @@ import httpx2
 from coincide.wire.declarations.template_proposal import TemplateProposal
 from tests.services.alerting.api.test_history_proxy import front
 from tests.services.alerting.sample_records import Database
+from tests.services.history.runs import test_learning_server
+from tests.services.history.runs.test_learning_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.services.history.runs.test_run_server import client as client  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import proposed as proposed  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import records as records  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import settings as settings  # noqa: PLC0414
 from tests.services.kept_records import KeptRecords
-from tests.spark_jobs.runs import test_learning_server
-from tests.spark_jobs.runs.test_learning_run import archive as archive  # noqa: PLC0414 - a fixture
-from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import proposed as proposed  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import records as records  # noqa: PLC0414
-from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: PLC0414
 
 
 def test_templates_are_learnt_at_the_front_door(

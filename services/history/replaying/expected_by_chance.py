@@ -1,0 +1,102 @@
+"""How many matches chance alone would give in the range of a run, at each threshold of its curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide import Histogram
+from coincide.queries import Query
+from coincide.queries.explaining import ChanceFigures, ExplainedQuery, KnownSensor
+from coincide.queries.joins.role_filter import Source
+from services.history.replaying.match_curves import at_threshold, rounded
+from services.history.replaying.played_rows import PlayedRows
+
+HOUR_S = 3_600
+KIND = ("area", "sensor_id", "template")
+AT = "detected_at_us"
+
+
+@dataclass(frozen=True)
+class ExpectedMatches:
+    """Matches that chance alone would give, and the standard error of that: 0 where it is exact."""
+
+    matches: float
+    error: float
+    is_upper_bound: bool
+
+    @classmethod
+    def of(cls, chance: ChanceFigures, span_s: float) -> ExpectedMatches:
+        """Return what chance gives in so many seconds."""
+        matches, error = (rounded(each * span_s / HOUR_S) for each in (chance.per_hour, chance.error_per_hour))
+        return cls(matches, error, chance.is_upper_bound)
+
+    def to_json(self) -> dict[str, float | bool]:
+        """Return the fields of a curve's point."""
+        error = {"chance_error": self.error} if self.error else {}
+        bound = {"chance_is_upper_bound": True} if self.is_upper_bound else {}
+        return {"chance": self.matches, **error, **bound}
+
+
+def role_counts(played: PlayedRows) -> list[pa.Table]:
+    """Return for each role how many of the chunk's own rows may play it, by area, sensor and template.
+
+    Beside it stands when the first of them was detected, and the last.
+    """
+    counts = {}
+    for source, at in played.of_source.items():
+        own = played.rows.take(pa.array(at[played.is_own[at]])).select([*KIND, AT])
+        counts[source] = own.group_by(list(KIND)).aggregate([([], "count_all"), (AT, "min"), (AT, "max")])
+    return [counts[source] for source in played.query.sources]
+
+
+def chance_matches(
+    query: Query,
+    counts: Sequence[Sequence[pa.Table]],
+    templates: Mapping[str, Histogram],
+    thresholds: Sequence[float],
+    span_s: float,
+) -> dict[float, ExpectedMatches]:
+    """Return what chance would give at these thresholds of the query's curve; nothing where that takes too long.
+
+    It is what `coincide.queries.explaining` says of the query, with the rates of the run's own detections, constant
+    from the first of them to the last, whatever the range: who hears nothing before and after adds nothing. With
+    `equal` it is a bound, as if all detections had equal values.
+
+    `counts` are those of `role_counts`, chunk by chunk; `span_s` is the length of the range.
+    """
+    span_s = heard_s(chain.from_iterable(counts)) or span_s
+    of_roles = dict(zip(query.sources, zip(*counts, strict=True), strict=True)) if counts else {}
+    known = {source: _known(source, tables, templates, span_s) for source, tables in of_roles.items()}
+    every = [*chain.from_iterable(known.values())]
+    if not every:
+        return dict.fromkeys(thresholds, ExpectedMatches(0.0, 0.0, is_upper_bound=False))
+    told = ExplainedQuery(at_threshold(query, min(thresholds)), every, passing=known).chance_at(thresholds)
+    if told is None:
+        return {}
+    return {at: ExpectedMatches.of(each, span_s) for at, each in zip(thresholds, told, strict=True)}
+
+
+def heard_s(counts: Iterable[pa.Table]) -> float:
+    """Return the time from the first detection that is counted to the last, in seconds; 0 where there are none."""
+    tables = [table for table in counts if len(table)]
+    first_us = min((pc.min(table[f"{AT}_min"]).as_py() for table in tables), default=0)
+    last_us = max((pc.max(table[f"{AT}_max"]).as_py() for table in tables), default=0)
+    return float(last_us - first_us) / 1e6
+
+
+def _known(
+    source: Source, tables: Iterable[pa.Table], templates: Mapping[str, Histogram], span_s: float
+) -> list[KnownSensor]:
+    """Return who has reported what may play a role, and how often."""
+    all_rows = pa.concat_tables(tables).group_by(list(KIND)).aggregate([("count_all", "sum")])
+    all_rows = all_rows.sort_by([(name, "ascending") for name in KIND])  # an estimate depends on the order
+    area, sensor, template, count = (all_rows[name].to_pylist() for name in (*KIND, "count_all_sum"))
+    return [
+        KnownSensor(each, where, source.stream, templates[id_], rows / span_s)
+        for where, each, id_, rows in zip(area, sensor, template, count, strict=True)
+    ]
