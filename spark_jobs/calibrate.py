@@ -27,6 +27,7 @@ from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from coincide.wire.declarations.template_proposal import proposal_of
 from services.common.clock import system_clock_us
+from services.common.log.faults import LogError
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.settings import SettingsError
 from services.history.runs.calibration_tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in
@@ -131,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in _given_out(found, given, settings):
             print(line)  # noqa: T201 - for the person who started it
 
-    return exit_status("calibrate", run, SessionError, OSError, KafkaError)
+    return exit_status("calibrate", run, SessionError, OSError, KafkaError, LogError)
 
 
 def _given_out(found: Calibrated, given: argparse.Namespace, settings: FusionSettings) -> Iterator[str]:

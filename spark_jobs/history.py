@@ -4,48 +4,46 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kafka.errors import KafkaError
-from prometheus_client import CollectorRegistry
-from prometheus_client.process_collector import ProcessCollector
 
-from coincide.errors import QueryError
-from coincide.queries import AnyQuery, query_from_json
+from coincide.fusion.control.limits import Limits
+from coincide.queries import AnyQuery
 from services.common.access.component_access import ComponentAccess
+from services.common.kafka.clients import create_consumer
+from services.common.kafka.kafka_log_reader import KafkaLogReader
+from services.common.log.faults import LogError
+from services.common.log.log import MOST_BYTES
 from services.common.program.asgi_server import ServerThread
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.program.stop_signals import stop_event
-from services.common.settings import SettingsError, Streams, load_streams
+from services.common.settings import SettingsError, Streams, load_settings, load_streams
 from services.history.archiving.folders import Archive
-from services.history.replaying.request import (
-    SOURCES,
-    AnyRequest,
-    LearningRequest,
-    RunError,
-    RunRequest,
-    RunSource,
-    parsed_time,
-)
+from services.history.idle_work import yield_to_live_work
+from services.history.replaying.past import Past
+from services.history.replaying.request import SOURCES, AnyRequest, RunError, RunRequest, parsed_time
 from services.history.replaying.run_folder import Reporter, RunFolder
+from services.history.replaying.staff import Others, Processes
+from services.history.replaying.topic_records import TopicRecords, Topics
 from services.history.runs.comparing import compared
-from services.history.runs.learning_run import LearningRun, Proposed
-from services.history.runs.live_answer import query_history
+from services.history.runs.doing import do_run
+from services.history.runs.learning_run import Proposed
 from services.history.runs.run import Run
-from services.history.runs.run_queue import Kept, RunQueue, RunStates
-from services.history.runs.run_server import RunService, create_app, read_request
+from services.history.runs.run_queue import Kept, RunQueue
+from services.history.runs.run_server import create_app
+from services.history.runs.run_service import query_named, read_query, run_service, usual_source
 from spark_jobs.calibrating.proposing import propose
-from spark_jobs.settings import HistorySettings
+from spark_jobs.settings import FusionSettings, HistorySettings
+from spark_jobs.spark_staff import SparkStaff
 
 CANCELLED = 130  # as a shell says of what Ctrl-C has ended
 STOP_TIMEOUT_S = 10.0
 LOOK_S = 1.0
-LEAST = 19  # how nice a run is where there is no idle class, as on macOS, and how nice a session of its own is
-AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,42 +51,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     commands = {"run": _run, "compare": _compare, "serve": _serve}
     return exit_status(
-        "history", lambda: commands[given.command](given, settings_of(HistorySettings, given)), RunError, KafkaError
+        "history", lambda: commands[given.command](given, settings_of(HistorySettings, given)), RunError, LogError
     )
 
 
 def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     is_file = Path(given.query).is_file()
-    query = _query_in(Path(given.query)) if is_file else _query_named(given.query, settings)
+    query = _query_in(Path(given.query)) if is_file else query_named(given.query, topics_of(settings))
     if given.master is not None and given.as_live:
         raise RunError("--master is for complete runs: a run as live takes the frames one after the other")
-    source = given.source or usual_source(settings, as_live=given.as_live)
+    source = given.source or usual_source(settings.archive_path, as_live=given.as_live)
     asked = (parsed_time(given.from_), parsed_time(given.to), source, given.as_live)
     follows = given.as_live and not is_file
     request = RunRequest(query, *asked, given.min_threshold, given.warm_up, not given.count_only, follows)
     stopping = stop_event()
     folder = RunFolder(given.out or settings.runs_path / request.id)
     reporter = Reporter(folder, request, stopping.is_set, _show)
-    summary = Run(request, settings, load_streams(settings.streams_path), reporter).execute()
+    summary = Run(request, past_of(settings), load_streams(settings.streams_path), reporter).execute()
     _print({**summary, "folder": str(folder.path)})
     return CANCELLED if summary["state"] == "cancelled" else 0
 
 
-def usual_source(settings: HistorySettings, *, as_live: bool) -> RunSource:
-    """Return where a run reads that names no source: the archive, where there is one and it can tell what is asked."""
-    return "topic" if as_live or settings.archive_path is None else "archive"
-
-
 def _compare(given: argparse.Namespace, settings: HistorySettings) -> int:
     other = None if given.other == "live" else _folder(given.other, settings)
-    _print(compared(_folder(given.run, settings), other, settings))
+    _print(compared(_folder(given.run, settings), other, topics_of(settings)))
     return 0
 
 
 def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     streams, stopping = load_streams(settings.streams_path), stop_event()
     queue = history_queue(settings, streams, partial(propose, settings))
-    service = run_service(queue, settings)
+    service = run_service(queue, topics_of(settings), settings.archive_path)
     access = ComponentAccess("history", settings, service.registry)
     server = ServerThread(create_app(service, access.audit), settings, access)
     queue.start()
@@ -102,22 +95,6 @@ def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     return 0
 
 
-def yield_to_live_work() -> None:
-    """Let this thread, and processes that it starts, have the cores only while nobody else wants them.
-
-    To be nice is not enough: even at 19 a run keeps a core for milliseconds while a batch of the live line waits. Linux
-    shares the cores first among sessions, and the idle class counts within one only. So a session of our own yields as
-    a whole, as far as a session can.
-    """
-    if not hasattr(os, "SCHED_IDLE"):
-        os.nice(LEAST)
-        return
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    if os.getsid(0) == os.getpid():
-        with suppress(OSError):  # a kernel without groups of sessions
-            AUTOGROUP.write_text(str(LEAST))
-
-
 def history_queue(
     settings: HistorySettings, streams: Streams, proposed: Proposed, give_way: Callable[[], None] = yield_to_live_work
 ) -> RunQueue:
@@ -125,13 +102,11 @@ def history_queue(
 
     `give_way` is called in the thread of each run, before it.
     """
+    past = past_of(settings)
 
     def execute(request: AnyRequest, reporter: Reporter) -> None:
         give_way()
-        if isinstance(request, LearningRequest):
-            LearningRun(request, settings, reporter, proposed).execute()
-        else:
-            Run(request, settings, streams, reporter).execute()
+        do_run(request, past, streams, reporter, proposed)
 
     def archive_state(request: AnyRequest) -> str | None:
         if settings.archive_path is None or request.source != "archive":
@@ -144,27 +119,37 @@ def history_queue(
     return RunQueue(settings.runs_path, execute, kept, archive_state)
 
 
-def run_service(queue: RunQueue, settings: HistorySettings) -> RunService:
-    """Return what the server stands on."""
-
-    def request_of(fields: Mapping[str, Any]) -> RunRequest:
-        return read_request(fields, query_of, usual_source(settings, as_live=bool(fields.get("as_live"))))
-
-    def query_of(given: Any) -> AnyQuery:
-        return _query_named(given, settings) if isinstance(given, str) else _query_of("query", given)
-
-    def compare(run: str, other: str) -> dict[str, Any]:
-        return compared(queue.folder(run), None if other == "live" else queue.folder(other), settings)
-
-    return RunService(queue, run_metrics(queue), request_of, compare)
+def past_of(settings: HistorySettings) -> Past:
+    """Return what runs stand on: topics of Kafka, and a cluster or processes of this machine."""
+    others: Callable[[Path], AbstractContextManager[Others]] | None = None
+    if settings.master is not None:
+        others = partial(SparkStaff, settings)
+    elif settings.processes > 1:
+        others = partial(_processes, settings.processes)
+    return Past(settings, topics_of(settings), lambda: _limits(settings), others)
 
 
-def run_metrics(queue: RunQueue) -> CollectorRegistry:
-    """Return the metrics of `serve`."""
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    registry.register(RunStates(queue))
-    return registry
+def topics_of(settings: HistorySettings) -> Topics:
+    """Return what opens topics of Kafka; a run that is long outlives a broker that starts again."""
+    patience_s = 3 * settings.kafka_timeout_s
+
+    def opened(name: str) -> TopicRecords:
+        timeout_ms = round(settings.kafka_timeout_s * 1_000)
+        try:
+            consumer = create_consumer(settings.kafka, request_timeout_ms=timeout_ms, auto_offset_reset="none")
+        except KafkaError as error:
+            raise LogError(f"Kafka cannot be asked: {error}", is_retriable=True) from error
+        return TopicRecords(KafkaLogReader(consumer, MOST_BYTES, patience_s), settings.topic(name), patience_s)
+
+    return opened
+
+
+def _processes(count: int, _parts: Path) -> Processes:
+    return Processes(count)
+
+
+def _limits(settings: HistorySettings) -> Limits:
+    return load_settings(FusionSettings, settings.fusion_config, os.environ).limits
 
 
 def _folder(run: str, settings: HistorySettings) -> RunFolder:
@@ -178,22 +163,7 @@ def _query_in(path: Path) -> AnyQuery:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"{path}: {error}") from None
-    return _query_of(str(path), {"id": path.stem, **document} if isinstance(document, dict) else document)
-
-
-def _query_of(what: str, document: Any) -> AnyQuery:
-    try:
-        return query_from_json(document)
-    except QueryError as error:
-        raise RunError(f"{what}: {error}") from None
-
-
-def _query_named(id_: str, settings: HistorySettings) -> AnyQuery:
-    """Return the newest version of a query of the system."""
-    history = query_history(id_, settings)
-    if history is None:
-        raise RunError(f"there is no file {id_}, and no query with that id")
-    return history.query
+    return read_query(str(path), {"id": path.stem, **document} if isinstance(document, dict) else document)
 
 
 def _show(share: float) -> None:

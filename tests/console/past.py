@@ -22,7 +22,8 @@ from services.history.replaying.run_folder import ComparedMatch
 from services.history.runs.comparing import compare, is_within
 from services.history.runs.run_queue import RunQueue
 from services.history.runs.run_server import RunService, create_app, read_request
-from spark_jobs.history import history_queue, run_metrics
+from services.history.runs.run_service import run_metrics
+from spark_jobs.history import history_queue
 from spark_jobs.settings import HistorySettings
 from tests.console.line import STREAMS, Line
 from tests.patience import keep_priority

@@ -4,7 +4,8 @@ import pytest
 
 from deploy.local.broker import Broker
 from services.common.kafka.clients import create_producer
-from services.history.replaying.topic_records import TopicRecords
+from spark_jobs.history import topics_of
+from spark_jobs.settings import HistorySettings
 from tests.integration.topics import create_declared_topics
 
 pytestmark = pytest.mark.jvm
@@ -22,7 +23,7 @@ def test_parts_that_end_amid_what_was_fetched_give_each_record_once(kafka: Broke
     producer.flush(timeout=120)
     producer.close()
     found: list[tuple[int, int, bytes | None]] = []
-    with TopicRecords(kafka.connection, PREFIX + "detections", 5.0) as topic:
+    with topics_of(HistorySettings(kafka=kafka.connection, topic_prefix=PREFIX))("detections") as topic:
         at = topic.first_offsets()
         for ends in ({**at, 0: 100, 1: COUNT}, {**at, 0: 101, 1: COUNT}, {**at, 0: COUNT, 1: COUNT}):
             for chunk in topic.chunks(at, ends, lambda: None):

@@ -9,7 +9,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import OffsetOutOfRangeError
 
 from services.common.kafka.log_faults import telling
-from services.common.kafka.topic_reader import TopicReader
+from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S, TopicReader
 from services.common.log.faults import OffsetGoneError
 from services.common.log.reader import POLL_S, LogReader
 from services.common.log.records import Record, TopicPartition, size_of
@@ -18,9 +18,9 @@ from services.common.log.records import Record, TopicPartition, size_of
 class KafkaLogReader(LogReader):
     """Reads by a consumer; what a poll brought beyond the bytes that may be returned waits for the next one."""
 
-    def __init__(self, consumer: KafkaConsumer, most_bytes: int) -> None:
+    def __init__(self, consumer: KafkaConsumer, most_bytes: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         super().__init__()
-        self._topics, self._most_bytes = TopicReader(consumer), most_bytes
+        self._topics, self._most_bytes = TopicReader(consumer, timeout_s), most_bytes
         self._waiting: deque[Record] = deque()
 
     def close(self) -> None:
@@ -51,6 +51,11 @@ class KafkaLogReader(LogReader):
         """Return the offset after the last record of each."""
         with telling():
             return self._topics.ends(partitions)
+
+    def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that Kafka got then or later, of each partition that has one."""
+        with telling():
+            return self._topics.written_since(partitions, at_ms)
 
     def topics_read(self) -> set[str]:
         """Return the topics of `read_from`."""

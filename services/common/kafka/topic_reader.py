@@ -1,7 +1,7 @@
 """TopicReader: some partitions of Kafka, read by one consumer for one thread."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
@@ -94,22 +94,6 @@ class TopicReader(LogReader):
         """Return the next records; waits up to `wait_s` when there are none, and no longer than for the first."""
         polled = self._consumer.poll(round(wait_s * 1_000))
         return [record for records in polled.values() for record in records]
-
-    def between(
-        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
-    ) -> Iterator[list[ConsumerRecord]]:
-        """Yield what each poll brings from `starts` up to `ends`, not included; what has its end is read no more."""
-        left = [each for each, start in starts.items() if start < ends[each]]
-        self.read_from({each: starts[each] for each in left})
-        while left:
-            records = self.poll()
-            if not records:
-                self._refuse_shorter({each: ends[each] for each in left})
-            yield [each for each in records if each.offset < ends[TopicPartition(each.topic, each.partition)]]
-            if done := [each for each in left if self.position(each) >= ends[each]]:
-                # not `pause`: the client never fetches a partition again that had records when it was paused
-                self._reads = tuple(left := [each for each in left if each not in done])
-                self._consumer.assign(left)
 
     def topics_read(self) -> set[str]:
         """Return the topics of `read_from`."""

@@ -69,6 +69,17 @@ class LocalReader(LogReader):
         """Return the offset after the last record of each."""
         return {each: extent.end for each, extent in self._extents(partitions).items()}
 
+    def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that was written then or later, of each partition that has one."""
+        found: dict[TopicPartition, int | None] = {}
+        with self._file.telling():
+            for each, extent in self._extents(partitions).items():
+                asked = (
+                    f"SELECT min(record_offset) FROM records_{extent.id} WHERE record_offset >= ? AND timestamp_ms >= ?"
+                )
+                [found[each]] = self._connection.execute(asked, (extent.beginning, at_ms)).fetchone()
+        return {each: offset for each, offset in found.items() if offset is not None}
+
     def topics_read(self) -> set[str]:
         """Return the topics of `read_from`."""
         return {each.topic for each in self._positions}

@@ -59,6 +59,10 @@ class LogReader(ABC):
         """Return the offset after the last record of each."""
 
     @abstractmethod
+    def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that was written then or later, of each partition that has one."""
+
+    @abstractmethod
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
         """Read these partitions, and no others, from these offsets on; None is the beginning."""
 
@@ -99,6 +103,22 @@ class LogReader(ABC):
             if not records:  # of a log that has gone, poll may say nothing
                 self._refuse_shorter(ends)
             yield records
+
+    def between(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> Iterator[list[Record]]:
+        """Yield what each poll brings from `starts` up to `ends`, not included; what has its end is read no more."""
+        left = {each: start for each, start in starts.items() if start < ends[each]}
+        self.read_from(left)
+        while left:
+            records = self.poll()
+            if not records:
+                self._refuse_shorter({each: ends[each] for each in left})
+            yield [each for each in records if each.offset < ends[TopicPartition(each.topic, each.partition)]]
+            now = {each: self.position(each) for each in left}
+            if any(now[each] >= ends[each] for each in left):
+                left = {each: at for each, at in now.items() if at < ends[each]}
+                self.read_from(left)
 
     def whole(self, topic: str, is_stopping: Callable[[], bool] = lambda: False) -> Iterator[list[Record]]:
         """Yield a topic of one partition from its beginning to its present end; see `up_to`."""

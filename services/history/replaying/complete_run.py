@@ -28,6 +28,7 @@ from services.history.replaying.expected_by_chance import chance_matches
 from services.history.replaying.match_curves import (
     MatchFigures,
 )
+from services.history.replaying.past import Past
 from services.history.replaying.question import GRID_POINTS, Question
 from services.history.replaying.readings_answer import (
     ReadingsTask,
@@ -36,10 +37,8 @@ from services.history.replaying.readings_answer import (
 )
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import EPISODES, MATCHES, Reporter
-from services.history.replaying.staff import Others, Processes, Staff
-from services.history.replaying.topic_records import opened_topic
-from spark_jobs.settings import HistorySettings
-from spark_jobs.spark_staff import SparkStaff
+from services.history.replaying.staff import Others, Staff
+from services.history.settings import RunSettings
 
 COPYING = 0.4  # share of a run over the topic that goes by until its rows are an archive
 CUTTING = 0.1  # share of the rest, until it is cut into chunks
@@ -53,9 +52,13 @@ class CompleteRun:
     """One run over the archive, or over the topic, which becomes an archive for so long."""
 
     request: RunRequest
-    settings: HistorySettings
+    past: Past
     streams: Mapping[str, Stream]
     reporter: Reporter
+
+    @property
+    def _settings(self) -> RunSettings:
+        return self.past.settings
 
     def figures(self) -> dict[str, Any]:
         """Write the matches, or the episodes of a query over readings, and return what the summary says."""
@@ -89,11 +92,11 @@ class CompleteRun:
         """Answer hash by hash: what a group's readings mean depends on those before them."""
         least = min(query.own_threshold or 0.0, self.request.min_threshold or 1.0)
         tasks = [
-            ReadingsTask(rows, query, least, self.streams, CHUNK_ROWS, parts / f"{nth:04d}", self.settings.max_matches)
+            ReadingsTask(rows, query, least, self.streams, CHUNK_ROWS, parts / f"{nth:04d}", self._settings.max_matches)
             for nth, rows in enumerate(hashes)
         ]
         answers = _in_order(staff.answers(tasks, partial(self._told, begun, 1.0)))
-        refuse_more_episodes(sum(each.episodes for each in answers), self.settings.max_matches)
+        refuse_more_episodes(sum(each.episodes for each in answers), self._settings.max_matches)
         if self.request.keeps_matches:
             self._join_lines(MATCHES, [])
             self._join_lines(EPISODES, [task.lines for task in tasks])
@@ -105,43 +108,41 @@ class CompleteRun:
         return TemporaryDirectory(dir=folder, prefix=".parts-", ignore_cleanup_errors=True)
 
     def _others(self, parts: Path) -> Callable[[], AbstractContextManager[Others]] | None:
-        if self.settings.master is not None:
-            return partial(SparkStaff, self.settings, parts)
-        return partial(Processes, self.settings.processes) if self.settings.processes > 1 else None
+        return None if self.past.others is None else partial(self.past.others, parts)
 
     def _bounded(self, answers: Iterable[tuple[int, ChunkAnswer]]) -> Iterator[tuple[int, ChunkAnswer]]:
         """Let answers pass until there are more matches than may be written or counted."""
         written, counted = 0, [0] * GRID_POINTS
         for nth, answer in answers:
             written += answer.matches if self.request.keeps_matches else 0
-            refuse_more_matches(written, self.settings.max_matches)
+            refuse_more_matches(written, self._settings.max_matches)
             for at, columns in enumerate(answer.figures):
                 counted[at] += sum(len(each.reached) for each in columns)
-                refuse_more_counted(counted[at], self.settings.max_counted)
+                refuse_more_counted(counted[at], self._settings.max_counted)
             yield nth, answer
 
     @contextmanager
     def _archive(self) -> Iterator[tuple[Archive, float]]:
         """Yield the archive, and which share of the run is done when it is there."""
         if self.request.source == "archive":
-            if self.settings.archive_path is None:
+            if self._settings.archive_path is None:
                 raise RunError("archive_path is not set: say where the archive is, or ask the topic (--source topic)")
-            yield Archive.opened(self.settings.archive_path), 0.0
+            yield Archive.opened(self._settings.archive_path), 0.0
             return
         with TemporaryDirectory(dir=self.reporter.folder.path, prefix=".topic-") as folder:
             archive = Archive.opened(Path(folder), HASHES_OF_TOPIC)
-            with opened_topic("detections", self.settings) as frames:
+            with self.past.topics("detections") as frames:
                 copy_topic(frames, self._wanted(), archive, lambda share: self.reporter.progress(COPYING * share))
             yield archive, COPYING
 
     def _task(self, rows: HashRows, keys: KeyRange, question: Question, lines: Path) -> ChunkTask:
         kept = lines if self.request.keeps_matches else None
-        most = self.settings.max_matches, self.settings.max_counted
+        most = self._settings.max_matches, self._settings.max_counted
         return ChunkTask(rows, keys, question, self.streams, kept, *most)
 
     def _wanted(self) -> Wanted:
         request = self.request
-        return Wanted(frozenset(request.query.streams), request.from_us, request.to_us, self.settings.max_detections)
+        return Wanted(frozenset(request.query.streams), request.from_us, request.to_us, self._settings.max_detections)
 
     def _told(self, begun: float, end: float, share: float) -> None:
         self.reporter.progress(begun + (end - begun) * share)

@@ -1,4 +1,4 @@
-"""TopicRecords: the records of a Kafka topic between offsets, partition by partition in their order."""
+"""TopicRecords: the records of a topic between offsets, partition by partition in their order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from kafka import TopicPartition
-from kafka.consumer.fetcher import ConsumerRecord
-
-from services.common.kafka.clients import create_consumer
-from services.common.kafka.connection import KafkaConnection
-from services.common.kafka.topic_reader import TopicReader
+from services.common.log.reader import LogReader
+from services.common.log.records import Record, TopicPartition
 from services.history.replaying.request import RunError
-from spark_jobs.settings import HistorySettings
 
 BYTES_AT_ONCE = 1_048_576
 
@@ -33,16 +28,14 @@ class TopicRecord(NamedTuple):
 
 
 class TopicRecords:
-    """One topic, by the numbers of its partitions; every wait is bounded, and methods may raise KafkaError."""
+    """One topic, by the numbers of its partitions; every wait is bounded, and methods may raise LogError."""
 
-    def __init__(self, kafka: KafkaConnection, topic: str, timeout_s: float) -> None:
-        self._topic, self._patience_s = topic, 3 * timeout_s  # a run that is long outlives a broker that starts again
-        consumer = create_consumer(kafka, request_timeout_ms=round(timeout_s * 1_000))
-        self._reader = TopicReader(consumer, self._patience_s)
-        if not self._reader.has(topic):
+    def __init__(self, reader: LogReader, topic: str, patience_s: float) -> None:
+        self._reader, self._topic, self._patience_s = reader, topic, patience_s
+        if not reader.has(topic):
             self.__exit__(None, None, None)
             raise RunError(f"there is no topic {topic}")
-        self._partitions = self._reader.partitions_of(topic)
+        self._partitions = reader.partitions_of(topic)
 
     def __enter__(self) -> Self:
         return self
@@ -59,7 +52,7 @@ class TopicRecords:
         return _by_number(self._reader.ends(self._partitions))
 
     def offsets_at(self, time_us: int) -> dict[int, int]:
-        """Return the offset of each partition's first record that Kafka got at that time or later, else its end."""
+        """Return the offset of each partition's first record that the log got at that time or later, else its end."""
         at = self._reader.written_since(self._partitions, max(0, -(-time_us // 1_000)))
         return self.end_offsets() | _by_number(at)
 
@@ -79,7 +72,7 @@ class TopicRecords:
         if chunk:
             yield chunk
 
-    def _polled(self, starts: Offsets, ends: Offsets, check: Callable[[], None]) -> Iterator[ConsumerRecord]:
+    def _polled(self, starts: Offsets, ends: Offsets, check: Callable[[], None]) -> Iterator[Record]:
         heard_s = time.monotonic()
         for records in self._reader.between(self._by_partition(starts), self._by_partition(ends)):
             check()
@@ -87,7 +80,7 @@ class TopicRecords:
                 yield from records
                 heard_s = time.monotonic()
             elif time.monotonic() > heard_s + self._patience_s:
-                raise RunError(f"Kafka gave no record of {self._topic} for {self._patience_s:g} s")
+                raise RunError(f"the log gave no record of {self._topic} for {self._patience_s:g} s")
 
     def all(self, check: Callable[[], None]) -> Iterator[TopicRecord]:
         """Yield every record that the topic has now."""
@@ -102,9 +95,8 @@ def _by_number(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
     return {partition.partition: offset for partition, offset in offsets.items()}
 
 
-def opened_topic(name: str, settings: HistorySettings) -> TopicRecords:
-    """Return the reader of one of the system's topics."""
-    return TopicRecords(settings.kafka, settings.topic(name), settings.kafka_timeout_s)
+Topics = Callable[[str], TopicRecords]
+"""Opens one of the system's topics by its short name."""
 
 
 @dataclass

@@ -8,8 +8,7 @@ from msgspec.json import Decoder
 
 from services.history.replaying.request import RunRequest
 from services.history.replaying.run_folder import ComparedMatch, RunFolder
-from services.history.replaying.topic_records import TopicRecords, opened_topic
-from spark_jobs.settings import HistorySettings
+from services.history.replaying.topic_records import TopicRecords, Topics
 
 ALIKE = 1e-9  # probabilities that differ by less are the same
 MOST_SHOWN = 1_000
@@ -60,7 +59,7 @@ def compare(now: Iterable[ComparedMatch], before: Iterable[ComparedMatch], from_
 
 
 class LiveMatches(NamedTuple):
-    """The live job's matches of a query and a range, as far as Kafka still has them."""
+    """The live job's matches of a query and a range, as far as the log still has them."""
 
     matches: list[ComparedMatch]
     from_us: int | None  # it has deleted some that were received before; None: it has deleted none
@@ -89,13 +88,13 @@ def live_matches(topic: TopicRecords, request: RunRequest) -> LiveMatches:
     return LiveMatches(kept, max(begins_us.values(), default=None))
 
 
-def compared(folder: RunFolder, other: RunFolder | None, settings: HistorySettings) -> dict[str, Any]:
+def compared(folder: RunFolder, other: RunFolder | None, topics: Topics) -> dict[str, Any]:
     """Compare a run with another one, or where that is None with the live records."""
     summary = folder.summary()
     if other is not None:
         told = {"with": other.summary()["run"]}
         return {"run": summary["run"], **told, **compare(folder.matches(), other.matches()).to_json()}
-    with opened_topic("matches", settings) as topic:
+    with topics("matches") as topic:
         live = live_matches(topic, RunRequest.from_json(summary["request"]))
     comparison = compare(folder.matches(), live.matches, live.from_us)
     told = comparison.to_json()

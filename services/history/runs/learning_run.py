@@ -24,14 +24,14 @@ from services.history.replaying.request import LearningRequest, RunError
 from services.history.replaying.run_folder import TEMPLATES, Reporter
 from services.history.runs.calibration_tasks import LEARNT_SCHEMA, ByConsensus, ByPool, ByReference, calibration_in
 from services.history.runs.run import told_to_the_end
-from spark_jobs.settings import HistorySettings
+from services.history.settings import RunSettings
 
 COLUMNS = ["area", "sensor_id", "stream", "detected_at_us", "template"]
 NAMES = ["area", "sensor", "stream", "detected_at_us", "template"]  # as the tasks of a calibration call them
 READ_SHARE = 0.3  # of the work
 
 Proposed = Callable[[Sequence[TemplateProposal]], None]
-"""Takes proposals to where they wait; a `KafkaError` says that not all may have arrived."""
+"""Takes proposals to where they wait; a `LogError` says that not all may have arrived."""
 
 
 class LearntLine(Struct, kw_only=True):
@@ -53,7 +53,7 @@ class LearningRun:
     """A request, the archive that it is asked of, whom it tells, and who takes what it proposes."""
 
     request: LearningRequest
-    settings: HistorySettings
+    settings: RunSettings
     reporter: Reporter
     proposed: Proposed
 

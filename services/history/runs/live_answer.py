@@ -21,8 +21,7 @@ from coincide.wire.declarations.stream_records import StreamRecord, StreamRecord
 from coincide.wire.fields import UNREADABLE, Microseconds
 from services.common.settings import Streams
 from services.history.replaying.request import RunError
-from services.history.replaying.topic_records import Offsets, TopicRecord, TopicRecords, opened_topic
-from spark_jobs.settings import HistorySettings
+from services.history.replaying.topic_records import Offsets, TopicRecord, TopicRecords, Topics
 
 
 @dataclass(frozen=True)
@@ -109,11 +108,11 @@ def _is_of(own: bytes, record: TopicRecord) -> bool:
     return record.value is not None and (record.key == own or is_stream_key(record.key))
 
 
-def present_streams(file: Streams, settings: HistorySettings) -> Streams:
+def present_streams(file: Streams, topics: Topics) -> Streams:
     """Return the streams of the running system: those of the file, and what records have changed."""
     declared: dict[str, Stream] = dict(file)
     newest: dict[str, StreamRecord] = {}
-    with opened_topic("queries", settings) as queries:
+    with topics("queries") as queries:
         for each in queries.all(_go_on):
             if is_stream_key(each.key) and each.value is not None:
                 with suppress(StreamRecordError):
@@ -126,9 +125,9 @@ def present_streams(file: Streams, settings: HistorySettings) -> Streams:
     return declared
 
 
-def query_history(id_: str, settings: HistorySettings) -> VersionedQuery | None:
+def query_history(id_: str, topics: Topics) -> VersionedQuery | None:
     """Return the history of a query of the running system."""
-    with opened_topic("queries", settings) as queries, opened_topic("activations", settings) as activations:
+    with topics("queries") as queries, topics("activations") as activations:
         return read_history(id_, queries, activations)
 
 

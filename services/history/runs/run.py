@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
 
-from kafka.errors import KafkaError
 from msgspec.json import Decoder, decode
 
 from coincide.errors import CoincideError
@@ -17,7 +15,8 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import Output
 from coincide.queries import Query
 from coincide.wire.results.match_record import MatchRecord
-from services.common.settings import SettingsError, Streams, load_settings
+from services.common.log.faults import LogError
+from services.common.settings import SettingsError, Streams
 from services.history.replaying.chunk_answers import refuse_more_matches
 from services.history.replaying.complete_run import CompleteRun
 from services.history.replaying.match_curves import (
@@ -25,11 +24,11 @@ from services.history.replaying.match_curves import (
     MatchFigures,
     thresholds_from,
 )
+from services.history.replaying.past import Past
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import EPISODES, MATCHES, CancelledError, Reporter
-from services.history.replaying.topic_records import ReadShare, TopicRecords, kept, opened_topic, records_between
+from services.history.replaying.topic_records import ReadShare, TopicRecords, kept, records_between
 from services.history.runs.live_answer import QueryChangeAt, in_force_from, present_streams, query_history, replayed
-from spark_jobs.settings import FusionSettings, HistorySettings
 
 SLACK_US = 60_000_000  # a frame lies on the topic at most so long after ingest received it
 _match_decoder = Decoder(MatchRecord)
@@ -40,7 +39,7 @@ class Run:
     """A request, where it is done, and whom it tells."""
 
     request: RunRequest
-    settings: HistorySettings
+    past: Past
     streams: Streams  # of the file
     reporter: Reporter
 
@@ -61,33 +60,32 @@ class Run:
     def _present(self) -> Streams:
         """What is declared now: by the file, and by records on the topic, which is asked only where it matters."""
         try:
-            return present_streams(self.streams, self.settings)
-        except KafkaError:
+            return present_streams(self.streams, self.past.topics)
+        except LogError:
             if self.request.source == "topic":
                 raise
-            return self.streams  # an archive is read without Kafka, too
+            return self.streams  # an archive is read without the log, too
 
     def _complete(self) -> CompleteRun:
         """Return the run; a complete answer depends on no delay, so the file will do if it has the streams."""
         is_in_file = all(stream in self.streams for stream in self.request.query.streams)
         streams = self.streams if is_in_file else self._present
-        return CompleteRun(self.request, self.settings, streams, self.reporter)
+        return CompleteRun(self.request, self.past, streams, self.reporter)
 
     def _as_live(self) -> dict[str, Any]:
         request = self.request
         join = request.query if request.query.kind == "join" else None  # no other kind gives matches
         figures = MatchFigures(None if join is None else join.coalesce)
         answer = _LiveFigures()
-        fusion = load_settings(FusionSettings, self.settings.fusion_config, os.environ)
-        core = FusionCore(self.streams if request.follows_changes else self._present, fusion.limits, 0)
+        core = FusionCore(self.streams if request.follows_changes else self._present, self.past.limits(), 0)
         with ExitStack() as stack:
-            frames = stack.enter_context(opened_topic("detections", self.settings))
+            frames = stack.enter_context(self.past.topics("detections"))
             out = stack.enter_context(self.reporter.folder.writing(MATCHES))
             for output, records in self._replayed(core, frames):
                 answer.take(output, records, request)
                 matches = self._matches_in_range(output, out)
                 figures.extend(MatchColumns.of_records(matches, figures.rule))
-                refuse_more_matches(len(figures), self.settings.max_matches)
+                refuse_more_matches(len(figures), self.past.settings.max_matches)
         with self.reporter.folder.writing(EPISODES) as out:
             out.writelines(line + b"\n" for line in answer.episodes.values())
         told = {"frames": answer.records, "matches": len(figures), "episodes": len(answer.episodes)}
@@ -111,7 +109,7 @@ class Run:
         query = self.request.query
         if not self.request.follows_changes:
             return [in_force_from(query, starts)]
-        history = query_history(query.id, self.settings)
+        history = query_history(query.id, self.past.topics)
         if history is None:
             raise RunError(f"the topics know no query {query.id}")
         return history.placed(frames)
@@ -140,7 +138,7 @@ def told_to_the_end(figures: Callable[[], dict[str, Any]], reporter: Reporter) -
         return reporter.tell("done", progress=1.0, **figures())
     except CancelledError:
         return reporter.tell("cancelled")
-    except (RunError, KafkaError, CoincideError, SettingsError) as error:
+    except (RunError, LogError, CoincideError, SettingsError) as error:
         reporter.tell("failed", error=str(error))
         raise RunError(str(error)) from error
 

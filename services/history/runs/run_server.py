@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
-from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
 from coincide.queries import AnyQuery
@@ -21,6 +20,7 @@ from services.common.access.who import Author, Who
 from services.common.http.problem import Problem, problem_response
 from services.common.http.query_contract import QueryId
 from services.common.http.strict_requests import StrictRequests, bounded_body, json_in
+from services.common.log.faults import LogError
 from services.common.operations import install_operations
 from services.history.replaying.request import (
     LearningRequest,
@@ -70,10 +70,10 @@ Fields = Annotated[Mapping[str, Any], Depends(_fields)]
 
 
 def create_app(service: RunService, audit: AuditTrail) -> FastAPI:
-    """Return the application; routes that look into files or ask Kafka run in threads."""
+    """Return the application; routes that look into files or ask the log run in threads."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, dependencies=[Depends(StrictRequests())])
     install_operations(app, service.registry, list)
-    for kind in (RunError, QueueFullError, KafkaError):
+    for kind in (RunError, QueueFullError, LogError):
         app.add_exception_handler(kind, _on_fault)
     routes = RunRoutes(service, audit)
     app.include_router(routes.of_history())
@@ -84,8 +84,8 @@ def create_app(service: RunService, audit: AuditTrail) -> FastAPI:
 async def _on_fault(_request: Request, error: Exception) -> Response:
     if isinstance(error, QueueFullError):
         return problem_response(HTTPStatus.TOO_MANY_REQUESTS, str(error))
-    if isinstance(error, KafkaError):
-        return problem_response(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
+    if isinstance(error, LogError):
+        return problem_response(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
     return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
 
 

@@ -107,6 +107,26 @@ class LogContract:
         """A topic of one partition, from which records may go."""
         return made(logs, log, configs={})
 
+    def test_what_is_read_between_offsets_ends_before_the_second(self, logs: Logs, log: Log) -> None:
+        name = made(logs, log, 2)
+        here, there = TopicPartition(name, 0), TopicPartition(name, 1)
+        for nth in range(5):
+            append(log, record(name, b"%d" % nth, partition=0), record(name, b"%d" % nth, partition=1))
+        with log.reader(most_records=2) as reader:
+            read = [each for some in reader.between({here: 1, there: 4}, {here: 4, there: 5}) for each in some]
+            assert sorted((each.partition, each.offset) for each in read) == [(0, 1), (0, 2), (0, 3), (1, 4)]
+            assert list(reader.between({here: 4}, {here: 4})) == []
+
+    def test_it_tells_which_record_was_written_first_from_a_time_on(self, logs: Logs, log: Log) -> None:
+        name = made(logs, log, 2)
+        here, there = TopicPartition(name, 0), TopicPartition(name, 1)
+        for at_ms in (10, 30, 20, 40):
+            append(log, NewRecord(name, b"k", b"v", timestamp_ms=at_ms, partition=0))
+        with log.reader() as reader:
+            assert reader.written_since([here, there], 0) == {here: 0}
+            assert reader.written_since([here], 11) == {here: 1}
+            assert reader.written_since([here, there], 41) == {}
+
     def test_records_are_read_as_they_were_appended(self, logs: Logs, log: Log) -> None:
         topic = made(logs, log)
         headers = (("by", b"me"), ("empty", b""), ("by", b"\xff"))

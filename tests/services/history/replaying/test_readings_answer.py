@@ -18,6 +18,7 @@ from services.history.replaying.archive_rows import HashRows, Wanted
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
 from services.history.runs.run import Run
+from spark_jobs.history import past_of
 from spark_jobs.settings import HistorySettings
 from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.coincide.fusion.outputs import EpisodeReader
@@ -85,7 +86,7 @@ def run_of(archive: Archive, query: dict[str, Any], **more: Any) -> Run:
     limited = settings.model_copy(update={name: more.pop(name) for name in ("max_matches",) if name in more})
     request = RunRequest(query_from_json(query), 0, 4 * DAY_US, **more)
     reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: False, every_s=0.0)
-    return Run(request, limited, STREAMS, reporter)
+    return Run(request, past_of(limited), STREAMS, reporter)
 
 
 def wanted() -> Wanted:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kafka.errors import KafkaTimeoutError
 
 from coincide import Histogram, Window
 from coincide.learning import Learning, SensorStream, calibrate, errors_against
 from coincide.wire.declarations.template_proposal import TemplateProposal
+from services.common.log.faults import LogError
 from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive
 from services.history.replaying.request import LearningRequest, RunError, request_in
@@ -173,7 +173,7 @@ def test_where_kafka_does_not_take_the_proposals_the_run_fails_and_has_its_lines
 ) -> None:
     class Away(list[TemplateProposal]):
         def extend(self, _proposals: object) -> None:
-            raise KafkaTimeoutError("not acknowledged")
+            raise LogError("not acknowledged")
 
     learner.proposed = Away()
     with pytest.raises(RunError, match="not acknowledged"):

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from deploy.host.machine import ROOT
+from services.history.idle_work import AUTOGROUP, LEAST, yield_to_live_work
 from services.history.replaying.staff import Processes
-from spark_jobs.history import AUTOGROUP, LEAST, yield_to_live_work
 
 
 class Policy:
@@ -37,8 +37,8 @@ def test_a_run_and_its_processes_are_idle_work_and_the_server_is_not() -> None:
 #: In a session of its own, since that of the tests may share the cores with nobody: starts a process, which yields.
 SESSION = """
 import subprocess, sys
-from spark_jobs.history import AUTOGROUP
-yields = "from spark_jobs.history import *; yield_to_live_work(); print(AUTOGROUP.read_text(), end='')"
+from services.history.idle_work import AUTOGROUP
+yields = "from services.history.idle_work import *; yield_to_live_work(); print(AUTOGROUP.read_text(), end='')"
 told = subprocess.run([sys.executable, "-c", yields], start_new_session=%s, capture_output=True, text=True, check=True)
 print(told.stdout or "none", AUTOGROUP.read_text() or "none", sep="", end="")
 """

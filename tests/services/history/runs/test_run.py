@@ -26,7 +26,8 @@ from services.history.replaying.complete_answer import complete_matches, reach_u
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
 from services.history.runs.run import Run
-from spark_jobs.history import main, usual_source
+from services.history.runs.run_service import usual_source
+from spark_jobs.history import main, past_of, topics_of
 from spark_jobs.settings import HistorySettings
 from tests.coincide.fusion.inputs import put
 from tests.coincide.fusion.outputs import status
@@ -76,7 +77,7 @@ def run_of(archive: Archive, query: dict[str, Any] = RULED, cancelled: bool = Fa
     settings = HistorySettings(archive_path=archive.path, runs_path=archive.path.parent / "runs", **limits)
     request = RunRequest(**{"query": Query.from_json(query), "from_us": 0, "to_us": 61_000_000, **more})
     reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: cancelled, every_s=0.0)
-    return Run(request, settings, STREAMS, reporter)
+    return Run(request, past_of(settings), STREAMS, reporter)
 
 
 def written(run: Run) -> list[dict[str, Any]]:
@@ -147,9 +148,11 @@ class WholeTopic(FakeTopic):
 
 def test_a_run_as_live_counts_values_that_are_no_number(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = WholeTopic(frames_with_words(), 1)
-    monkeypatch.setattr("services.history.runs.run.opened_topic", lambda *_: nullcontext(topic))
     monkeypatch.setattr("services.history.runs.run.present_streams", lambda *_: STREAMS)
-    summary = run_of(archive, OF_NUMBERS, source="topic", as_live=True).execute()
+    as_live = run_of(archive, OF_NUMBERS, source="topic", as_live=True)
+    opened: Any = lambda _name: nullcontext(topic)  # noqa: E731
+    past = replace(as_live.past, topics=opened)
+    summary = replace(as_live, past=past).execute()
     assert summary["no_number"] == counted_live(OF_NUMBERS, frames_with_words()) > 30
     assert faults("history-run", summary) == []
 
@@ -219,7 +222,7 @@ def test_days_see_each_others_rows_and_give_each_match_once(
     by_days = run_of(filled(archive.path.with_name("by-days")), query)
     assert told(by_days.execute()) == told(expected)
     assert sorted(map(str, written(by_days))) == matches
-    assert len(list(by_days.settings.archive_path.glob("detections/day=*"))) == 9  # type: ignore[union-attr]
+    assert len(list(by_days.past.settings.archive_path.glob("detections/day=*"))) == 9  # type: ignore[union-attr]
 
 
 def told(summary: dict[str, Any]) -> dict[str, Any]:
@@ -308,8 +311,8 @@ def test_what_cannot_be_done_is_a_sentence_and_stands_in_the_summary(
 ) -> None:
     run = run_of(archive, **more)
     if more.get("source"):
-        nowhere = run.settings.model_copy(update={"kafka": KafkaConnection(servers="127.0.0.1:1")})
-        run = Run(run.request, nowhere, STREAMS, run.reporter)
+        nowhere = topics_of(HistorySettings(kafka=KafkaConnection(servers="127.0.0.1:1")))
+        run = replace(run, past=replace(run.past, topics=nowhere))
     with pytest.raises(RunError, match=sentence) as refusal:
         run.execute()
     summary = run.reporter.folder.summary()
@@ -347,8 +350,7 @@ def test_the_command_runs_and_compares(
     ("has_archive", "as_live", "source"), [(True, False, "archive"), (True, True, "topic"), (False, False, "topic")]
 )
 def test_who_names_no_source_gets_one_that_can_tell(has_archive: bool, as_live: bool, source: str) -> None:
-    settings = HistorySettings(archive_path=Path("archive") if has_archive else None)
-    assert usual_source(settings, as_live=as_live) == source
+    assert usual_source(Path("archive") if has_archive else None, as_live=as_live) == source
 
 
 def test_as_live_alone_asks_kafka(

@@ -23,7 +23,8 @@ from services.history.replaying.run_folder import Reporter
 from services.history.runs import run_queue
 from services.history.runs.run_queue import Kept, RunQueue
 from services.history.runs.run_server import create_app
-from spark_jobs.history import history_queue, run_service
+from services.history.runs.run_service import run_service
+from spark_jobs.history import history_queue, topics_of
 from spark_jobs.settings import HistorySettings
 from tests.patience import keep_priority, until
 from tests.services.history.replaying.test_answers import STREAMS
@@ -61,7 +62,7 @@ def client(
 ) -> Iterator[httpx2.Client]:
     queue = history_queue(settings, STREAMS, proposed.extend, keep_priority)
     access = ComponentAccess("history", settings, CollectorRegistry(), publisher=records)
-    app = create_app(run_service(queue, settings), access.audit)
+    app = create_app(run_service(queue, topics_of(settings), settings.archive_path), access.audit)
     server = ServerThread(app, settings.model_copy(update={"port": 0}), access)
     queue.start()
     server.start()
@@ -211,7 +212,9 @@ class Stalling:
 
 
 def requests(settings: HistorySettings, count: int) -> list[RunRequest]:
-    service = run_service(history_queue(settings, STREAMS, lambda _: None, keep_priority), settings)
+    service = run_service(
+        history_queue(settings, STREAMS, lambda _: None, keep_priority), topics_of(settings), settings.archive_path
+    )
     return [service.request_of({**ASKED, "to": 1 + nth}) for nth in range(count)]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from services.history.replaying.complete_answer import reach_us
 from services.history.replaying.complete_run import CompleteRun
 from services.history.replaying.request import RunError
 from services.history.runs.run import Run
+from services.history.settings import RunSettings
+from spark_jobs.history import past_of
+from spark_jobs.settings import HistorySettings
 from spark_jobs.spark_staff import SparkStaff
 from tests.coincide.fusion.inputs import frame
 from tests.reference.spark_cluster import Cluster, running_cluster
@@ -46,10 +49,15 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     return archive
 
 
-def on(master: str, run: Run) -> Run:
+def settings_on(master: str, run: Run) -> HistorySettings:
     conf = {"spark.executor.memory": "700m"}
     more = {"master": master, "jars_path": ensure_jars(find_java()).spark, "spark_conf": conf}
-    return Run(run.request, run.settings.model_copy(update=more), run.streams, run.reporter)
+    bounds = {name: getattr(run.past.settings, name) for name in RunSettings.model_fields}
+    return HistorySettings(**bounds, **more)
+
+
+def on(master: str, run: Run) -> Run:
+    return replace(run, past=past_of(settings_on(master, run)))
 
 
 def both(archive: Archive, master: str, query: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -110,7 +118,7 @@ class Failing:
 
 @pytest.mark.jvm
 def test_a_task_that_fails_is_done_again_a_few_times(archive: Archive, tmp_path: Path) -> None:
-    with SparkStaff(on("local[2,3]", run_of(archive)).settings, tmp_path) as staff:
+    with SparkStaff(settings_on("local[2,3]", run_of(archive)), tmp_path) as staff:
         tasks = [Failing(tmp_path, number, number % 3) for number in range(6)]
         assert sorted(staff.answers(tasks, lambda _: None)) == [(number, number) for number in range(6)]
         with pytest.raises(RunError, match=r"^the cluster could not do it: OSError: the disk is gone$"):
