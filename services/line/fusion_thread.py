@@ -13,6 +13,7 @@ from coincide.fusion.batches.live_shard import DEFERRALS, Entry, LiveShard, Topi
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord, Topic
 from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.shard_state import SHARD_STATE, entry_of, positions_in, read_state, records_of
 from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.kafka.follower_thread import FollowerThread
 from services.common.log.faults import LogError
@@ -21,7 +22,6 @@ from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, TopicPartition
 from services.common.topic_names import TopicNames
 from services.line.changes_ahead import ChangesAhead
-from services.line.shard_state import SHARD_STATE, entry_of, positions_in, read_state, records_of
 
 DETECTIONS: Topic = "detections"
 QUERIES: Topic = "queries"

@@ -18,6 +18,7 @@ from services.alerting.server import build_app as build_alerting
 from services.common.access.asgi import Application, Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.shard_state import SHARD_STATE
 from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.http.bounded_protocol import BoundedHttpProtocol
 from services.common.local_log.local_log import LocalLog
@@ -36,7 +37,6 @@ from services.line.fusion_thread import FusionThread
 from services.line.log_publisher import LogPublisher
 from services.line.log_session import LogSession
 from services.line.settings import LineSettings
-from services.line.shard_state import SHARD_STATE
 
 GRACE_S = 5
 STATE_TOPIC = Topic(partitions=1, configs={"cleanup.policy": "compact", "max.message.bytes": str(2**30)})

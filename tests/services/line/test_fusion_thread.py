@@ -17,6 +17,7 @@ from coincide.fusion.batches.cores import FusionCores
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
+from services.common.engine.shard_state import SHARD_STATE
 from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
@@ -25,7 +26,6 @@ from services.common.log.records import NewRecord, RecordPosition
 from services.common.topic_names import TopicNames
 from services.line.changes_ahead import ChangesAhead
 from services.line.fusion_thread import DETECTIONS, QUERIES, FusionThread
-from services.line.shard_state import SHARD_STATE
 from tests.coincide.fusion.inputs import STREAMS, poisson_frames, put, query_json, removal
 from tests.patience import until
 
