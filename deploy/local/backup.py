@@ -13,6 +13,7 @@ from deploy.local.system import System
 from services.alerting.settings import AlertingSettings
 from services.backup.copies import restore_configuration
 from services.backup.database import database_file
+from services.backup.exact_logs import KafkaPlace
 from services.backup.folder import BackupError, Manifest, opened
 from services.backup.whole import Places, restore, save
 from services.common.settings import CONFIG_VARIABLE, SettingsError, located
@@ -53,10 +54,10 @@ def put_back(folder: Path, manifest: Manifest, system: System) -> None:
                 raise LocalError(f"there is a system already, in {each}: `make clean` deletes all that it has")
         _start_kafka(system)
         try:
-            restore(folder, manifest, places)
+            goes_on = restore(folder, manifest, places)
         finally:
             system.down()
-    if manifest.checkpoint is None and places.checkpoint is not None:
+    if not goes_on and places.checkpoint is not None:
         ask_for_rebuild(places.checkpoint)
 
 
@@ -87,7 +88,7 @@ def _places(layout: Layout) -> Places:
     file = database_file(database)
     own = environ.get(CONFIG_VARIABLE)
     return Places(
-        layout.kafka,
+        KafkaPlace(layout.kafka),
         load_topics(ROOT / located(Path("config/topics.yaml"), environ), layout.topic_names),
         layout.topic_names,
         database if file is None else f"sqlite:///{(ROOT / file).absolute()}",

@@ -27,6 +27,11 @@ def database_file(url: str) -> Path | None:
     return Path(named.database or "") if named.get_backend_name() == "sqlite" else None
 
 
+def database_beside(log: Path) -> Path:
+    """Return the database of a line in one process, by its log."""
+    return log.absolute().with_name("alerting.sqlite3")
+
+
 def save_database(file: Path, copy: Path) -> None:
     """Write a copy of the database in ``file``."""
     copy.parent.mkdir(parents=True, exist_ok=True)

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kafka.errors import KafkaError
-
 from coincide import __version__
 from services.backup.copies import restore_checkpoint, restore_configuration, save_checkpoint, save_configuration
 from services.backup.database import database_file, refuse_database, restore_database, save_database
+from services.backup.exact_logs import LogPlace
 from services.backup.folder import FORMAT, BackupError, Manifest, begun, complete
-from services.backup.topic_copies import restore_topics, save_topics
-from services.common.kafka.connection import KafkaConnection
+from services.backup.record_files import file_of, records_in
+from services.backup.topic_copies import save_topics
+from services.backup.topic_filling import restore_topics
+from services.common.engine.carried_state import CarriedState
+from services.common.engine.shard_state import SHARD_STATE, STATE_TOPIC
 from services.common.log.declared_topic import Topic
+from services.common.log.faults import LogError
 from services.common.topic_names import TopicNames
 
 TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", "database/alerting.sqlite3"
@@ -23,8 +26,8 @@ TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", 
 class Places:
     """Where the parts of a system are."""
 
-    kafka: KafkaConnection
-    topics: Mapping[str, Topic]  # as they are declared, by their names in Kafka
+    log: LogPlace
+    topics: Mapping[str, Topic]  # as they are declared, by their full names
     names: TopicNames
     database_url: str | None  # None: somebody else backs it up
     checkpoint: Path | None = None  # None: there is none at hand, and fusion is to be rebuilt
@@ -44,17 +47,20 @@ def save(places: Places, folder: Path) -> Manifest:
         if places.checkpoint is not None:
             saved = save_checkpoint(places.checkpoint, unfinished / CHECKPOINT)
         try:
-            topics = save_topics(places.kafka, places.topics, places.names, unfinished / TOPICS)
-        except KafkaError as error:
-            raise BackupError(f"Kafka at {places.kafka.servers} cannot be read: {error}") from error
+            with places.log.opened() as exact:
+                kept = with_state(places.topics, places.names) if exact.takes_state else places.topics
+                topics = save_topics(exact.log, kept, places.names, unfinished / TOPICS)
+        except LogError as error:
+            raise BackupError(f"{places.log} cannot be read: {error}") from error
         content = Manifest(FORMAT, created_at, __version__, topics, saved, database is not None, {})
         return complete(unfinished, folder, content)
 
 
-def restore(folder: Path, manifest: Manifest, places: Places) -> None:
-    """Put the backup in ``folder``, which was `opened`, into a system that has nothing yet; only Kafka runs.
+def restore(folder: Path, manifest: Manifest, places: Places) -> bool:
+    """Put the backup in ``folder``, which was `opened`, into a system that has nothing yet; only its log is there.
 
-    A `BackupError` says why it was not done. After one about Kafka, what was written so far is of no use.
+    Return whether the engine goes on from its state; else it has to begin anew from the topics. A `BackupError` says
+    why it was not done. After one about the log, what was written so far is of no use.
     """
     database = _database(places) if manifest.has_database else None
     if database is not None:
@@ -64,13 +70,36 @@ def restore(folder: Path, manifest: Manifest, places: Places) -> None:
         raise BackupError(f"there is a checkpoint already: {checkpoint}")
     restore_configuration(folder, manifest, places.configuration)
     try:
-        restore_topics(places.kafka, places.topics, places.names, manifest.topics, folder / TOPICS)
-    except KafkaError as error:
-        raise BackupError(f"Kafka at {places.kafka.servers} cannot be written: {error}") from error
-    if checkpoint is not None and manifest.checkpoint is not None:
-        restore_checkpoint(folder / CHECKPOINT, manifest.checkpoint, checkpoint)
+        with places.log.opened() as exact:
+            topics = with_state(places.topics, places.names) if exact.takes_state else places.topics
+            restore_topics(exact, topics, places.names, manifest.topics, folder / TOPICS)
+            goes_on = exact.takes_state and places.names.full(SHARD_STATE) in manifest.topics
+    except LogError as error:
+        raise BackupError(f"{places.log} cannot be written: {error}") from error
+    if checkpoint is not None:
+        goes_on = _restore_state(folder, manifest, places.names, checkpoint)
     if database is not None:
         restore_database(folder / DATABASE, database, _age_s(manifest))
+    return goes_on
+
+
+def with_state(topics: Mapping[str, Topic], names: TopicNames) -> dict[str, Topic]:
+    """Return the topics of a log that has the engine's state, too."""
+    return {**topics, names.full(SHARD_STATE): STATE_TOPIC}
+
+
+def _restore_state(folder: Path, manifest: Manifest, names: TopicNames, checkpoint: Path) -> bool:
+    """Put back the checkpoint, or have one begin with the state that a line in one process has left."""
+    if manifest.checkpoint is not None:
+        restore_checkpoint(folder / CHECKPOINT, manifest.checkpoint, checkpoint)
+        return True
+    if (topic := names.full(SHARD_STATE)) not in manifest.topics:
+        return False
+    records = records_in(file_of(folder / TOPICS, topic, 0))
+    carried = CarriedState.of((each.key, each.value) for each in records)
+    if carried is not None:
+        carried.write(checkpoint)
+    return carried is not None
 
 
 def _database(places: Places) -> Path | None:

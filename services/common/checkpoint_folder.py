@@ -7,6 +7,8 @@ from msgspec import Struct, json
 #: Kafka's own ids of the topics that a checkpoint has read. A restore makes new topics, so no backup has it.
 IDS_FILE = "topics.json"
 IDENTITY_FILE = "coincide.json"
+#: The state that a line in one process has left, with which a checkpoint begins.
+CARRIED_FILE = "carried.msgpack"
 UNREADABLE = (OSError, ValueError, RecursionError)  # of a file that was damaged, or is gone
 
 

@@ -82,8 +82,8 @@ class FusionThread(FollowerThread[LogReader]):
         self._status = None
         for topic, reads in ((DETECTIONS, reader), (QUERIES, self._queries)):
             partitions = reader.partitions_of(self._names.full(topic))
-            starts = {each: positions.get(TopicPartition(topic, each.partition), 0) for each in partitions}
-            reads.read_from(starts)
+            unread = 0 if state else None  # an engine that begins anew has lost nothing that its log no longer has
+            reads.read_from({each: positions.get(TopicPartition(topic, each.partition), unread) for each in partitions})
         self._positions, self._reached = positions, dict(positions)
         self._ahead = ChangesAhead(self._queries)
         self._problem = None

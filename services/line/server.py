@@ -18,11 +18,10 @@ from services.alerting.server import build_app as build_alerting
 from services.common.access.asgi import Application, Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.engine.core_metrics import StatusMetrics
-from services.common.engine.shard_state import SHARD_STATE
+from services.common.engine.shard_state import SHARD_STATE, STATE_TOPIC
 from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.http.bounded_protocol import BoundedHttpProtocol
 from services.common.local_log.local_log import LocalLog
-from services.common.log.declared_topic import Topic
 from services.common.log_clients import ClientsOfLog, LogClients
 from services.common.operations import install_operations
 from services.common.program.asgi_server import AsgiServer
@@ -39,7 +38,6 @@ from services.line.log_session import LogSession
 from services.line.settings import LineSettings
 
 GRACE_S = 5
-STATE_TOPIC = Topic(partitions=1, configs={"cleanup.policy": "compact", "max.message.bytes": str(2**30)})
 
 
 def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from services.alerting.settings import AlertingSettings
+from services.backup.database import database_beside
 from services.common.settings import CONFIG_VARIABLE, S, load_settings
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
 
+LOG = "log.sqlite3"
 #: A commit to a file beside the log costs a millisecond.
 TRANSACTIONS_PER_S = 250.0
 
@@ -30,7 +32,7 @@ class LineSettings:
     @property
     def log_path(self) -> Path:
         """The file of the log."""
-        return self.folder / "log.sqlite3"
+        return self.folder / LOG
 
 
 def line_settings(folder: Path, config: Path, address: tuple[str, int], environ: Mapping[str, str]) -> LineSettings:
@@ -54,7 +56,7 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
         settings_of(
             AlertingSettings,
             "alerting.yaml",
-            database_url=f"sqlite:///{(folder / 'alerting.sqlite3').absolute()}",
+            database_url=f"sqlite:///{database_beside(folder / LOG)}",
             console_url=base,
             transactions_per_s=TRANSACTIONS_PER_S,
         ),

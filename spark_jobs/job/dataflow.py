@@ -1,7 +1,10 @@
 """The streaming query: Kafka records -> stateful operator, one state per shard -> Kafka records."""
 
+import json
+from collections.abc import Mapping
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, explode, lit, when
@@ -18,11 +21,20 @@ from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_SCHEMA, FusionProcess
 from spark_jobs.settings import FusionSettings
 
 SOURCE_TOPICS = ("detections", "queries")  # of which no record may be lost; of deferrals each may
+EARLIEST = -2  # as Spark calls it where offsets are named
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 
 
-def read_records(spark: SparkSession, settings: FusionSettings, most_detections: int) -> DataFrame:
+Starts = Mapping[str, Mapping[str, int]]
+"""The offset from which a new query reads each partition of each topic, by the partition's number as text."""
+
+FROM_THE_BEGINNING: Starts = {}
+
+
+def read_records(
+    spark: SparkSession, settings: FusionSettings, most_detections: int, starts: Starts = FROM_THE_BEGINNING
+) -> DataFrame:
     """Return the stream of detections and queries, with the columns `INPUT_COLUMNS`.
 
     Detections come first in the union and queries second: Spark asks for the latest offsets in that order, so a
@@ -31,10 +43,10 @@ def read_records(spark: SparkSession, settings: FusionSettings, most_detections:
     no source of its own, because each costs every batch a look at Kafka.
     """
     keys = array(*(lit(key) for key in shard_keys(settings.shards)))
-    detections = _read(spark, settings, most_detections, "detections").withColumn(
+    detections = _read(spark, settings, most_detections, starts, "detections").withColumn(
         "shard_key", element_at(keys, col("partition") % lit(settings.shards) + lit(1))
     )
-    queries = _read(spark, settings, settings.max_offsets_per_trigger, "queries", DEFERRALS).withColumn(
+    queries = _read(spark, settings, settings.max_offsets_per_trigger, starts, "queries", DEFERRALS).withColumn(
         "shard_key", explode(keys)
     )
     records = detections.select(*INPUT_COLUMNS).union(queries.select(*INPUT_COLUMNS))
@@ -62,21 +74,25 @@ def write_records(records: DataFrame, settings: FusionSettings, checkpoint_id: s
     )
 
 
-def _read(spark: SparkSession, settings: FusionSettings, most_records: int, *roles: str) -> DataFrame:
+def _read(spark: SparkSession, settings: FusionSettings, most_records: int, starts: Starts, *roles: str) -> DataFrame:
     role = lit(roles[0])
     for other in roles[1:]:
         role = when(col("topic") == lit(settings.topic(other)), lit(other)).otherwise(role)
-    options = source_options(settings, most_records, *roles)
+    options = source_options(settings, most_records, *roles, starts=starts)
     return spark.readStream.format("kafka").options(**options).load().withColumn("role", role)
 
 
-def source_options(settings: FusionSettings, most_records: int, *roles: str) -> dict[str, str | int | bool]:
+def source_options(
+    settings: FusionSettings, most_records: int, *roles: str, starts: Starts = FROM_THE_BEGINNING
+) -> dict[str, str | int | bool]:
     """Return from where on, how much at once, and how patiently Spark reads the topics of these roles."""
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
+    topics = list(map(settings.topic, roles))
+    named = {topic: dict(starts[topic]) for topic in topics if topic in starts}
     return {
         **spark_options(settings.kafka),
-        "subscribe": ",".join(map(settings.topic, roles)),
-        "startingOffsets": "earliest",
+        "subscribe": ",".join(topics),
+        "startingOffsets": json.dumps(named) if named else "earliest",
         # Kafka deletes deferrals within the hour, read or not. A lost one costs nothing: it only begins a batch. Every
         # start sees to it that of the queries beside them none was lost.
         "failOnDataLoss": DEFERRALS not in roles,
@@ -91,12 +107,19 @@ def source_options(settings: FusionSettings, most_records: int, *roles: str) -> 
 
 
 def stateful_query(
-    spark: SparkSession, settings: FusionSettings, cores: CoreFactory, checkpoint_id: str, in_bulk: int | None = None
+    spark: SparkSession,
+    settings: FusionSettings,
+    cores: CoreFactory,
+    checkpoint_id: str,
+    in_bulk: int | None = None,
+    starts: Starts = FROM_THE_BEGINNING,
+    carried: Path | None = None,
 ) -> DataStreamWriter:
     """Return the query, ready to be started; the id names the checkpoint's contents, another after every rebuild.
 
     With a number of records `in_bulk` a batch takes on so many at once, and the query ends when it has read what is
-    there when it starts.
+    there when it starts. A checkpoint without any batch begins at ``starts``, with the state that is `CarriedState` in
+    the folder ``carried``.
     """
     processor = FusionProcessor(
         cores,
@@ -105,9 +128,10 @@ def stateful_query(
         {name: settings.topic(name) for name in OUTPUT_TOPICS},
         partial(ControlAhead, settings),
         BatchParts if in_bulk is None else PartsInBulk,
+        carried,
     )
     written = (
-        read_records(spark, settings, in_bulk or settings.max_offsets_per_trigger)
+        read_records(spark, settings, in_bulk or settings.max_offsets_per_trigger, starts)
         .groupBy("shard_key")
         # Time mode "None": "ProcessingTime" spins empty batches when the trigger is "as soon as possible".
         .transformWithStateInPandas(processor, OUTPUT_SCHEMA, outputMode="Update", timeMode="None")

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,16 +18,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from coincide.fusion.batches.cores import CoreFactory
-from coincide.fusion.batches.live_shard import OUTPUT_TOPICS
+from coincide.fusion.batches.live_shard import DEFERRALS, OUTPUT_TOPICS
 from services.common.access.component_access import ComponentAccess
 from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
+from services.common.engine.carried_state import CarriedState
 from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
 from services.common.kafka.clients import described_topics
 from services.common.kafka.faults import refusal_of
+from services.common.log.records import TopicPartition
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.catching_up import records_in_bulk
-from spark_jobs.job.dataflow import SOURCE_TOPICS, stateful_query
+from spark_jobs.job.dataflow import EARLIEST, FROM_THE_BEGINNING, SOURCE_TOPICS, Starts, stateful_query
 from spark_jobs.job.host_clock import HostClock
 from spark_jobs.job.job_server import job_server
 from spark_jobs.job.restarts import Liveliness, keep_running
@@ -36,6 +38,7 @@ from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_st
 from spark_jobs.recovery.checkpoint import (
     CheckpointPurpose,
     committed_offsets,
+    forget_carried,
     lock_checkpoint,
     lost_checkpoint,
     offsets_of,
@@ -207,21 +210,28 @@ class FusionJob:
         KafkaFollower(settings, self._status, self._lag, rebuilds, self._stopping, lambda: liveliness.halt).start()
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
-        checkpoint_id, processed = self._where_to_go_on()
+        checkpoint_id, processed, starts = self._where_to_go_on()
         in_bulk = records_in_bulk(self._settings, processed)
         if in_bulk is not None:
             self._liveliness.in_bulk()
             logger.info("catching up, up to %d records of detections a batch", in_bulk)
-        return stateful_query(spark, self._settings, self._cores, checkpoint_id, in_bulk).start()
+        carried = self._settings.checkpoint_path if starts else None
+        return stateful_query(spark, self._settings, self._cores, checkpoint_id, in_bulk, starts, carried).start()
 
-    def _where_to_go_on(self) -> tuple[str, Offsets]:
-        """Return the checkpoint's id, and up to which offsets it has read; a Halt says why nobody can go on from it."""
+    def _where_to_go_on(self) -> tuple[str, Offsets, Starts]:
+        """Return the checkpoint's id, up to which offsets it has read, and where it begins if it has read nothing.
+
+        A Halt says why nobody can go on from it.
+        """
         with KafkaReader(self._settings) as reader:
             self._refuse_missing_topics(reader)
             checkpoint_id = self._open_checkpoint(reader)
             folder = spark_folder(self._settings.checkpoint_path, checkpoint_id)
             refuse_damaged_logs(folder)
-            processed = committed_offsets(folder) or {}
+            if processed := committed_offsets(folder) or {}:
+                forget_carried(self._settings.checkpoint_path)
+            starts = FROM_THE_BEGINNING if processed else self._carried_starts(reader)
+            processed = processed or {topic: _read_of(offsets) for topic, offsets in starts.items()}
             sources = [self._settings.topic(name) for name in SOURCE_TOPICS]
             described = described_topics(self._settings.kafka, sources)
             refuse_replaced_topics(folder, {name: str(described[name]["topic_id"]) for name in sources})
@@ -230,7 +240,19 @@ class FusionJob:
             except ExpiredHalt as halt:
                 self._losses.tell(halt.expired)
                 raise
-        return checkpoint_id, processed
+        return checkpoint_id, processed, starts
+
+    def _carried_starts(self, reader: KafkaReader) -> Starts:
+        """Return up to where the line in one process had read whose state the checkpoint begins with."""
+        if (carried := CarriedState.read(self._settings.checkpoint_path)) is None:
+            return FROM_THE_BEGINNING
+        return {
+            self._settings.topic(name): {
+                str(each.partition): carried.positions.get(TopicPartition(name, each.partition), EARLIEST)
+                for each in reader.partitions_of(self._settings.topic(name))
+            }
+            for name in (*SOURCE_TOPICS, DEFERRALS)
+        }
 
     def _refuse_missing_topics(self, reader: KafkaReader) -> None:
         names = [self._settings.topic(name) for name in (*SOURCE_TOPICS, *OUTPUT_TOPICS)]
@@ -255,6 +277,10 @@ class FusionJob:
         self._begins_anew = False
         rebuild_request(folder).unlink(missing_ok=True)
         return checkpoint_id
+
+
+def _read_of(offsets: Mapping[str, int]) -> dict[str, int]:
+    return {number: offset for number, offset in offsets.items() if offset != EARLIEST}
 
 
 def stop_in_order(query: StreamingQuery, timeout_s: float) -> None:

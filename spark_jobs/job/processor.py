@@ -17,6 +17,7 @@ from coincide.fusion.batches.cores import CoreFactory
 from coincide.fusion.batches.live_shard import DEFERRALS, HEADER, Entry, LiveShard, TopicRecord
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord
+from services.common.engine.carried_state import CarriedState
 from services.common.engine.worker_deaths import WorkerDeaths
 from spark_jobs.job.control_ahead import ControlAhead
 
@@ -68,8 +69,10 @@ class FusionProcessor(StatefulProcessor):
         topics: Mapping[str, str],
         look_ahead: Callable[[], ControlAhead] | None = None,
         begin_parts: Callable[..., BatchParts] = BatchParts,
+        carried: Path | None = None,
     ) -> None:
         self._begin_parts = begin_parts
+        self._carried = carried
         self._cores = cores
         self._checkpoint_id = checkpoint_id
         self._shard_of_key = {key: shard for shard, key in enumerate(shard_keys)}
@@ -124,11 +127,19 @@ class FusionProcessor(StatefulProcessor):
         cached = _cached_shards.pop((self._checkpoint_id, number), None)
         stored = self._state.getValue(HEADER)
         if stored is None:
-            return LiveShard(number, 0, self._cores.create(number))
+            return self._begun(number)
         header = bytes(stored[0])
         if cached and cached[0] == header:
             return cached[1]
         return self._restored(number, header)
+
+    def _begun(self, number: int) -> LiveShard:
+        """Return a shard that no batch was pushed to here: an empty one, or what a line in one process has left."""
+        carried = None if self._carried is None else CarriedState.read(self._carried)
+        if carried is None:
+            return LiveShard(number, 0, self._cores.create(number))
+        self._save(carried.entries)
+        return LiveShard.restored(self._cores, number, carried.entries)
 
     def _restored(self, number: int, stored_header: bytes) -> LiveShard:
         entries = {(kind, position): bytes(content) for (kind, position), (content,) in self._state.iterator()}

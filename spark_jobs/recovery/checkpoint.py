@@ -21,6 +21,7 @@ from msgspec import to_builtins
 
 from coincide.fusion.saving.state_format import FORMAT
 from services.common.checkpoint_folder import (
+    CARRIED_FILE,
     IDENTITY_FILE,
     IDS_FILE,
     UNREADABLE,
@@ -88,6 +89,7 @@ def open_checkpoint(
     identity = folder / IDENTITY_FILE
     if rebuild:
         _delete_all_but(None, folder)  # first: the disk may be full
+        forget_carried(folder)
     elif identity.exists():
         checkpoint_id = _known_id(folder, declared)
         _delete_all_but(checkpoint_id, folder)
@@ -100,6 +102,11 @@ def open_checkpoint(
     spark_folder(folder, checkpoint_id).mkdir(parents=True)
     _write(identity, to_builtins(declared.identity(checkpoint_id)))
     return checkpoint_id
+
+
+def forget_carried(folder: Path) -> None:
+    """Delete the state that a line in one process has left, where the checkpoint has one of its own."""
+    (folder / CARRIED_FILE).unlink(missing_ok=True)
 
 
 def _known_id(folder: Path, wanted: CheckpointPurpose) -> str:

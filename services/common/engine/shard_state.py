@@ -1,15 +1,17 @@
 """The state of a shard as records of a compacted topic, so that it is appended together with what was told of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import json
 
 from coincide.fusion.batches.live_shard import Entry
+from services.common.log.declared_topic import Topic
 from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, TopicPartition
 
 #: Short name of the topic.
 SHARD_STATE = "shard-state"
+STATE_TOPIC = Topic(partitions=1, configs={"cleanup.policy": "compact", "max.message.bytes": str(2**30)})
 #: How far the shard has read, by topic and partition; beside the entries, with which it is written.
 POSITIONS: Entry = ("positions", 0)
 
@@ -28,14 +30,23 @@ def entry_of(positions: Positions) -> dict[Entry, bytes | None]:
 
 def read_state(reader: LogReader, topic: str) -> dict[Entry, bytes]:
     """Return every entry that is there now."""
+    return _entries((each.key, each.value) for records in reader.whole(topic) for each in records)
+
+
+def state_in(records: Iterable[tuple[bytes | None, bytes | None]]) -> tuple[dict[Entry, bytes], Positions]:
+    """Return the entries and the positions of which these are all keys and values; none if there are none."""
+    state = _entries(records)
+    return state, positions_in(state)
+
+
+def _entries(records: Iterable[tuple[bytes | None, bytes | None]]) -> dict[Entry, bytes]:
     state: dict[Entry, bytes] = {}
-    for records in reader.whole(topic):
-        for each in records:
-            kind, _, number = (each.key or b"").decode().rpartition("/")
-            if each.value is None:
-                state.pop((kind, int(number)), None)
-            else:
-                state[kind, int(number)] = each.value
+    for key, value in records:
+        kind, _, number = (key or b"").decode().rpartition("/")
+        if value is None:
+            state.pop((kind, int(number)), None)
+        else:
+            state[kind, int(number)] = value
     return state
 
 

@@ -14,8 +14,9 @@ from services.common.local_log.log_file import LogFile
 from services.common.local_log.tables import alter_topic, insert_topic, transaction
 from services.common.log.append_queue import MOST_WAITING_BYTES, AppendQueue
 from services.common.log.declared_topic import Retention, Topic, refuse_other_partition_counts
+from services.common.log.faults import NoSuchTopicError
 from services.common.log.log import MOST_BYTES, MOST_RECORDS
-from services.common.log.records import NewRecord, RecordPosition
+from services.common.log.records import NewRecord, RecordPosition, TopicPartition
 
 CLOSE_S = 10.0
 
@@ -72,6 +73,21 @@ class LocalLog:
                     alter_topic(connection, name, existing[name] | topic.configs)
                     said += [f"set {name}: {key}={value}" for key, value in sorted(changes)]
         return said
+
+    def skip_to(self, partition: TopicPartition, offset: int) -> None:
+        """Let the next record of a partition get this offset; it must not be below the end."""
+        self._move(partition, "end", offset)
+
+    def begin_at(self, partition: TopicPartition, offset: int) -> None:
+        """Let a partition begin there; it must have no record before it."""
+        self._move(partition, "beginning", offset)
+
+    def _move(self, partition: TopicPartition, column: str, offset: int) -> None:
+        of_topic = "(SELECT id FROM topics WHERE name = ?)"
+        update = f"UPDATE partitions SET {column} = ? WHERE topic = {of_topic} AND number = ? AND {column} <= ?"
+        with self._file.telling(), closing(self._file.connect()) as connection, transaction(connection):
+            if not connection.execute(update, (offset, *partition, offset)).rowcount:
+                raise NoSuchTopicError([partition.topic])
 
     def close(self) -> None:
         """Append what waits, and end; blocks for a bounded time."""

@@ -16,11 +16,15 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from coincide.fusion.batches.batch_parts import BatchParts
+from coincide.fusion.batches.live_shard import Entry, LiveShard
 from coincide.fusion.control.host import UNKNOWING, Host
 from coincide.fusion.records.kafka_records import InputRecord, KeptRecord, Output
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.wire.output_record import OutputRecord
 from coincide.wire.status_record import StatusRecord
+from services.common.engine.carried_state import CarriedState
+from services.common.engine.shard_state import entry_of, records_of
+from services.common.log.records import TopicPartition
 from spark_jobs.job import processor as processor_module
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
@@ -190,6 +194,27 @@ def test_every_part_of_a_batch_is_told_which_queries_are_stopped_by_now(cores: R
     TwsTester(processor).testInPandas(0, batch(b"x", b"y"))
     ahead.begin.assert_called_once()
     assert cores.stopped == [{}, {"near": 2}]
+
+
+def test_a_new_checkpoint_begins_with_the_state_that_a_line_in_one_process_has_left(
+    cores: RecordingCores, tmp_path: Path
+) -> None:
+    shard = LiveShard(0, 0, cores.create(0))
+    state: dict[Entry, bytes | None] = {}
+    for step in shard.take([InputRecord("detections", 0, 0, b"area", b"before")], UNKNOWING, BatchParts()):
+        state |= step.state
+    positions = entry_of({TopicPartition("detections", 0): 1})
+    carried = CarriedState.of((each.key, each.value) for each in records_of("shard-state", {**state, **positions}))
+    assert carried is not None
+    carried.write(tmp_path / "checkpoint")
+    name = f"checkpoint-{next(_checkpoints)}"
+    processor = FusionProcessor(cores, name, KEY_OF_SHARD, TOPICS, carried=tmp_path / "checkpoint")
+    tester = TwsTester(processor)
+    assert written(tester.testInPandas(0, batch(b"after", start=1)))[0] == ("m", b"area", b"before+after")
+    assert slots(tester) == [1, 2]
+    del processor_module._cached_shards[name, 0]
+    assert written(tester.testInPandas(0, batch(b"later", start=2)))[0][2] == b"before+after+later"
+    assert CarriedState.read(tmp_path / "checkpoint") == carried
 
 
 def test_each_shard_has_a_core_that_stays_in_memory_between_batches(tester: TwsTester, cores: RecordingCores) -> None:
