@@ -52,7 +52,7 @@ def put_back(folder: Path, manifest: Manifest, system: System) -> None:
         for each in (system.layout.runtime / "kafka", places.checkpoint):
             if each is not None and each.exists():
                 raise LocalError(f"there is a system already, in {each}: `make clean` deletes all that it has")
-        _start_kafka(system)
+        start_kafka(system)
         try:
             goes_on = restore(folder, manifest, places)
         finally:
@@ -70,7 +70,8 @@ def _told_here() -> Iterator[None]:
         raise LocalError(str(error)) from error
 
 
-def _start_kafka(system: System) -> None:
+def start_kafka(system: System) -> None:
+    """Start the process runner of a system that is down, and Kafka alone."""
     java = find_java()
     ensure_jars(java)
     system.layout.runtime.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The records of every topic, out of a log into Parquet: a file for each partition, in the order of its offsets."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -86,7 +86,8 @@ def _save_partition(
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         file = RecordFile(writer)
         while True:
-            read_up_to(reader, partition, end, file.add)
+            for record in records_up_to(reader, partition, end):
+                file.add(record)
             if not to_present_end or (now := reader.ends([partition])[partition]) <= end:
                 break
             end = now
@@ -94,13 +95,11 @@ def _save_partition(
     return SavedPartition(end if file.first is None else file.first, end, file.records)
 
 
-def read_up_to(reader: LogReader, partition: TopicPartition, end: int, take: Callable[[SavedRecord], None]) -> None:
-    """Hand over the records before ``end``, from where the reader stands; a `BackupError`: the log has gone silent."""
+def records_up_to(reader: LogReader, partition: TopicPartition, end: int) -> Iterator[SavedRecord]:
+    """Yield the records before ``end``, from where the reader stands; a `BackupError`: the log has gone silent."""
     heard_s = time.monotonic()
     for records in reader.up_to({partition: end}):
-        for record in records:
-            if record.offset < end:
-                take(SavedRecord.of(record))
+        yield from (SavedRecord.of(each) for each in records if each.offset < end)
         heard_s = time.monotonic() if records else heard_s
         if time.monotonic() - heard_s > _SILENCE_S:
             at = f"offset {reader.position(partition)} of partition {partition.partition}"

@@ -10,6 +10,7 @@ from services.common.local_log.local_log import LocalLog
 from services.common.log.faults import LogError
 from services.common.operations import configure_logs
 from services.common.program.skeleton import exit_status
+from services.line.growing.folder_lock import served
 from services.line.server import build_server
 from services.line.settings import line_settings
 
@@ -24,13 +25,14 @@ def _serve(given: argparse.Namespace) -> int:
     given.folder.mkdir(parents=True, exist_ok=True)
     settings = line_settings(given.folder, given.config, (given.host, given.port), os.environ)
     configure_logs(settings.ingest.log_level)
-    log = LocalLog(settings.log_path)
-    try:
-        server = build_server(settings, log)
-        server.run()
-        return server.status
-    finally:
-        log.close()
+    with served(given.folder):
+        log = LocalLog(settings.log_path)
+        try:
+            server = build_server(settings, log)
+            server.run()
+            return server.status
+        finally:
+            log.close()
 
 
 def _parser() -> argparse.ArgumentParser:

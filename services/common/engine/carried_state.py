@@ -1,6 +1,7 @@
 """CarriedState: what a line in one process knew when it ended, with which fusion on Spark begins."""
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -32,6 +33,7 @@ class CarriedState(NamedTuple):
     def write(self, checkpoint: Path) -> None:
         """Make a checkpoint that begins with this state; it is there whole, or not at all."""
         unfinished = checkpoint.with_name(checkpoint.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)  # of an attempt that was cut short
         identity = CheckpointIdentity(uuid.uuid4().hex, FORMAT, shards=1)
         spark_folder(unfinished, identity.id).mkdir(parents=True)
         positions = [(*place, offset) for place, offset in self.positions.items()]
