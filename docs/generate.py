@@ -39,6 +39,8 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
+from services.line.forwarding.forward_metrics import ForwardMetrics
+from services.line.forwarding.forward_settings import ForwardSettings, LineOwnSettings
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.recovery.halt import HaltMetrics
@@ -46,7 +48,7 @@ from spark_jobs.recovery.losses import Losses
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
-TITLES = {"kafka": "the connection to Kafka"}
+TITLES = {"kafka": "the connection to Kafka", "line": "a line in one process"}
 COMPONENTS = ("ingest", "fusion", "alerting", "archive", "history", "console")
 #: The packages of the library that the Python reference shows, a page each; zensical.toml lists the same pages.
 PYTHON_PACKAGES = {
@@ -123,6 +125,9 @@ def metric_registries() -> dict[str, CollectorRegistry]:
         export_readiness(registries[name], lambda: True)
         if name != "console":  # it follows no keys, and counts its own refusals
             access_metrics(name, registries[name])
+    ForwardMetrics(registries.setdefault("forwarding", CollectorRegistry()))
+    export_readiness(registries["forwarding"], lambda: True)
+    access_metrics("forwarding", registries["forwarding"])
     return registries
 
 
@@ -144,6 +149,9 @@ def _settings_pages() -> dict[str, str]:
         "replaces a field, and so does the setting `kafka` of one component, for it alone. "
         f"[Connect to Kafka](../../how-to/connect-to-kafka.md) has examples.\n\n{_settings_table(KafkaConnection)}",
         **tables,
+        "line": "They hold for [a line in one process](../../how-to/run-in-one-process.md). `COINCIDE_LINE_<FIELD>` "
+        f"replaces a field.\n\n{_settings_table(LineOwnSettings)}\n\n## forward\n\n"
+        f"[Forward to a line above](../../how-to/forward.md) says what they do.\n\n{_settings_table(ForwardSettings)}",
     }
     folder = "docs/reference/settings"
     links = "".join(f"\n| [{name}](settings/{name}.md) | `config/{name}.yaml` |" for name in pages)
@@ -189,8 +197,8 @@ def _metrics_page() -> str:
         "# Metrics",
         NOTICE,
         "Prometheus text at `/metrics` of each component: ingest (8010), alerting (8020), fusion (8030), archive "
-        "(8040) and history (8050). Counters are exported with the suffix `_total`, histograms with `_bucket`, `_sum`, "
-        "`_count`.",
+        "(8040) and history (8050). Forwarding is a component of [a line in one process](../how-to/forward.md). "
+        "Counters are exported with the suffix `_total`, histograms with `_bucket`, `_sum`, `_count`.",
     ]
     for component, registry in metric_registries().items():
         rows = "".join(

@@ -7,7 +7,7 @@ from services.backup.exact_logs import ExactLog
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.record_files import BYTES_AT_ONCE, ROWS_AT_ONCE, SavedRecord, file_of, records_in
 from services.backup.topic_copies import is_compacted
-from services.common.engine.shard_state import SHARD_STATE
+from services.common.line_topics import LINE_TOPICS
 from services.common.log.declared_topic import Topic, TopicConflictError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord, TopicPartition
@@ -34,7 +34,7 @@ def restore_topics(
     """Create ``topics``, which must be empty, and write the saved records into them; raises LogError."""
     refuse_unless_empty(target.log, topics)
     if not target.takes_state:
-        saved = {name: each for name, each in saved.items() if name != names.full(SHARD_STATE)}
+        saved = {name: each for name, each in saved.items() if names.short(name) not in LINE_TOPICS}
     create_for(target.log, topics, {name: len(partitions) for name, partitions in saved.items()}, names)
     for name, partitions in saved.items():
         for number, partition in enumerate(partitions):

@@ -14,7 +14,8 @@ from services.backup.record_files import file_of, records_in
 from services.backup.topic_copies import save_topics
 from services.backup.topic_filling import restore_topics
 from services.common.engine.carried_state import CarriedState
-from services.common.engine.shard_state import SHARD_STATE, STATE_TOPIC
+from services.common.engine.shard_state import SHARD_STATE
+from services.common.line_topics import topics_of_line
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
 from services.common.topic_names import TopicNames
@@ -48,7 +49,7 @@ def save(places: Places, folder: Path) -> Manifest:
             saved = save_checkpoint(places.checkpoint, unfinished / CHECKPOINT)
         try:
             with places.log.opened() as exact:
-                kept = with_state(places.topics, places.names) if exact.takes_state else places.topics
+                kept = topics_of_line(places.topics, places.names) if exact.takes_state else places.topics
                 topics = save_topics(exact.log, kept, places.names, unfinished / TOPICS)
         except LogError as error:
             raise BackupError(f"{places.log} cannot be read: {error}") from error
@@ -71,7 +72,7 @@ def restore(folder: Path, manifest: Manifest, places: Places) -> bool:
     restore_configuration(folder, manifest, places.configuration)
     try:
         with places.log.opened() as exact:
-            topics = with_state(places.topics, places.names) if exact.takes_state else places.topics
+            topics = topics_of_line(places.topics, places.names) if exact.takes_state else places.topics
             restore_topics(exact, topics, places.names, manifest.topics, folder / TOPICS)
             goes_on = exact.takes_state and places.names.full(SHARD_STATE) in manifest.topics
     except LogError as error:
@@ -81,11 +82,6 @@ def restore(folder: Path, manifest: Manifest, places: Places) -> bool:
     if database is not None:
         restore_database(folder / DATABASE, database, _age_s(manifest))
     return goes_on
-
-
-def with_state(topics: Mapping[str, Topic], names: TopicNames) -> dict[str, Topic]:
-    """Return the topics of a log that has the engine's state, too."""
-    return {**topics, names.full(SHARD_STATE): STATE_TOPIC}
 
 
 def _restore_state(folder: Path, manifest: Manifest, names: TopicNames, checkpoint: Path) -> bool:

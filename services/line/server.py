@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -18,20 +19,25 @@ from services.alerting.server import build_app as build_alerting
 from services.common.access.asgi import Application, Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.engine.core_metrics import StatusMetrics
-from services.common.engine.shard_state import SHARD_STATE, STATE_TOPIC
 from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.http.bounded_protocol import BoundedHttpProtocol
+from services.common.line_topics import topics_of_line
 from services.common.local_log.local_log import LocalLog
 from services.common.log_clients import ClientsOfLog, LogClients
 from services.common.operations import install_operations
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ComponentSettings, load_streams
+from services.common.topic_names import TopicNames
 from services.common.topics import load_topics
 from services.console.server import LONGEST_MESSAGE_BYTES
 from services.console.server import build_app as build_console
 from services.ingest.server import build_app as build_ingest
 from services.line.dispatch import Dispatch
 from services.line.first_sensors import append_first_sensors
+from services.line.forwarding.forward_metrics import ForwardMetrics
+from services.line.forwarding.forward_settings import ForwardSettings
+from services.line.forwarding.forward_thread import ForwardThread
+from services.line.forwarding.upward_poster import UpwardPoster
 from services.line.fusion_thread import FusionThread
 from services.line.log_publisher import LogPublisher
 from services.line.log_session import LogSession
@@ -43,7 +49,7 @@ GRACE_S = 5
 def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     """Return the application of all components."""
     names, ingest = settings.ingest.topic_names, settings.ingest
-    log.create_topics({**load_topics(settings.topics_path, names), names.full(SHARD_STATE): STATE_TOPIC})
+    log.create_topics(topics_of_line(load_topics(settings.topics_path, names), names))
     append_first_sensors(log, ingest)
     clients = ClientsOfLog(log, names)
     cores = FusionCores(load_streams(ingest.streams_path), Limits(), clock_s=time.thread_time)
@@ -55,25 +61,49 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     publisher_of = partial(
         LogPublisher, log, timeout_s=ingest.kafka_timeout_s, most_bytes=ingest.max_in_flight_bytes, names=names
     )
+    registry = CollectorRegistry()
+    registry.register(status)
+    fusion = FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status)
     components: dict[str, Application] = {
-        "fusion": fusion_app(
-            FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status), ingest, clients, status
-        ),
+        "fusion": thread_app("fusion", fusion, ingest, clients, registry),
         "alerting": build_alerting(settings.alerting, clients, session),
         "ingest": build_ingest(ingest, clients, publisher_of),
         "console": build_console(settings.console),
     }
+    if (forward := settings.own.forward) is not None:
+        registry = CollectorRegistry()
+        thread = forward_thread(forward, log, names, registry)
+        components["forwarding"] = thread_app("forwarding", thread, ingest, clients, registry)
     owners = {first: name for name in ("alerting", "ingest") for first in firsts_of(components[name])}
     return Dispatch(components, owners, last="console")
 
 
-def fusion_app(
-    thread: FusionThread, settings: ComponentSettings, clients: LogClients, status: StatusMetrics
+class TellingThread(Protocol):
+    """A thread that says whether it does its work."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End; blocks for a bounded time."""
+
+    def why_not_ready(self) -> str | None:
+        """Return why it does not; None where all goes well."""
+
+
+def forward_thread(
+    settings: ForwardSettings, log: LocalLog, names: TopicNames, registry: CollectorRegistry
+) -> ForwardThread:
+    """Return what forwards."""
+    poster = UpwardPoster(settings, settings.key_text(os.environ))
+    return ForwardThread(log, names, settings, poster, ForwardMetrics(registry))
+
+
+def thread_app(
+    name: str, thread: TellingThread, settings: ComponentSettings, clients: LogClients, registry: CollectorRegistry
 ) -> Guarded:
-    """Return what tells of the engine, and runs it."""
-    registry = CollectorRegistry()
-    registry.register(status)
-    access = ComponentAccess("fusion", settings, registry, clients=clients)
+    """Return the component that tells of a thread, and runs it."""
+    access = ComponentAccess(name, settings, registry, clients=clients)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

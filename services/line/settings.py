@@ -13,6 +13,7 @@ from services.common.settings import CONFIG_VARIABLE, S, load_settings
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
+from services.line.forwarding.forward_settings import LineOwnSettings
 
 LOG = "log.sqlite3"
 #: A commit to a file beside the log costs a millisecond.
@@ -28,6 +29,7 @@ class LineSettings:
     ingest: IngestSettings
     alerting: AlertingSettings
     console: ConsoleSettings
+    own: LineOwnSettings
 
     @property
     def log_path(self) -> Path:
@@ -67,4 +69,5 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
             alerting_url=f"{components}alerting",
             fusion_url=f"{components}fusion",
         ),
+        load_settings(LineOwnSettings, Path("config/line.yaml"), environ),
     )

@@ -16,10 +16,10 @@ from services.backup.folder import BackupError, SavedPartition
 from services.backup.record_files import SavedRecord
 from services.backup.topic_copies import save_topics
 from services.backup.topic_filling import FilledPartition, restore_topics
-from services.backup.whole import with_state
 from services.common.engine.shard_state import SHARD_STATE
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
+from services.common.line_topics import topics_of_line
 from services.common.log.declared_topic import Topic
 from services.common.log.records import NewRecord, Record, RecordPosition, TopicPartition
 from services.common.topic_names import TopicNames
@@ -56,7 +56,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LogPlace
 def write_to(place: LogPlace) -> None:
     """Partition 1 of the detections begins behind what expired, and partition 2 has no record any more."""
     with place.opened() as exact:
-        exact.log.create_topics(with_state(TOPICS, NAMES) if exact.takes_state else TOPICS)
+        exact.log.create_topics(topics_of_line(TOPICS, NAMES) if exact.takes_state else TOPICS)
         for number, begin in ((1, EXPIRED), (2, 7)):
             exact.skip(TopicPartition(DETECTIONS, number), range(begin), None)
             exact.begin_at(TopicPartition(DETECTIONS, number), begin)
@@ -89,12 +89,12 @@ def read(exact: ExactLog, topic: str) -> tuple[Extents, list[Record]]:
 
 def save(place: LogPlace, folder: Path, topics: Mapping[str, Topic] = TOPICS) -> Copies:
     with place.opened() as exact:
-        return save_topics(exact.log, with_state(topics, NAMES) if exact.takes_state else topics, NAMES, folder)
+        return save_topics(exact.log, topics_of_line(topics, NAMES) if exact.takes_state else topics, NAMES, folder)
 
 
 def restore(place: LogPlace, saved: Copies, folder: Path, topics: Mapping[str, Topic] = TOPICS) -> None:
     with place.opened() as exact:
-        restore_topics(exact, with_state(topics, NAMES) if exact.takes_state else topics, NAMES, saved, folder)
+        restore_topics(exact, topics_of_line(topics, NAMES) if exact.takes_state else topics, NAMES, saved, folder)
 
 
 @contextmanager
