@@ -22,7 +22,7 @@ from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
-from services.common.log.records import NewRecord, RecordPosition
+from services.common.log.records import NewRecord, RecordPosition, TopicPartition
 from services.common.topic_names import TopicNames
 from services.line.changes_ahead import ChangesAhead
 from services.line.fusion_thread import DETECTIONS, QUERIES, FusionThread
@@ -109,7 +109,9 @@ def expected() -> list[str]:
 def wait_until_taken(log: LocalLog, thread: FusionThread) -> None:
     with log.reader() as reader:
         of_topics = [each for name in (DETECTIONS, QUERIES) for each in reader.partitions_of(NAMES.full(name))]
-        ends = {(NAMES.short(each.topic), each.partition): end for each, end in reader.ends(of_topics).items() if end}
+        begins = reader.beginnings(of_topics)
+        written = {each: end for each, end in reader.ends(of_topics).items() if end > begins[each]}
+        ends = {(NAMES.short(each.topic), each.partition): end for each, end in written.items()}
     until(lambda: thread.positions == ends)
 
 
@@ -128,6 +130,17 @@ def test_whatever_fails_and_however_often_it_starts_it_tells_every_match_once(
             first += cut
             with fusing(log, *fails) as thread:
                 wait_until_taken(log, thread)
+        assert told(log, "matches") == expected()
+
+
+def test_an_engine_that_begins_anew_begins_where_the_log_does(tmp_path: Path) -> None:
+    with opened(tmp_path) as log:
+        for number in range(TOPICS[DETECTIONS].partitions):
+            log.skip_to(TopicPartition(NAMES.full(DETECTIONS), number), 7)
+            log.begin_at(TopicPartition(NAMES.full(DETECTIONS), number), 7)
+        append(log, INPUTS)
+        with fusing(log) as thread:
+            wait_until_taken(log, thread)
         assert told(log, "matches") == expected()
 
 
