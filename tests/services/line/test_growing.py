@@ -1,25 +1,35 @@
 """A line's log goes into another one: all of it, once, however often the copy is cut short."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from deploy.host.machine import ROOT
+from deploy.local.broker import Broker
 from services.backup.exact_logs import ExactLocalLog, FilePlace
 from services.backup.folder import BackupError
+from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.kafka_log import KafkaLog
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord, Record, RecordPosition, TopicPartition
 from services.common.topic_names import TopicNames
+from services.common.topics import load_topics
 from services.line import __main__ as serving
 from services.line.growing.folder_lock import claimed, served
 from services.line.growing.growth_note import NOTE, GrowthNote
 from services.line.growing.log_copy import LogCopy
+from services.line.settings import LOG
 
 NAMES = TopicNames("reef.")
 DETECTIONS, QUERIES, MATCHES = map(NAMES.full, ("detections", "queries", "matches"))
@@ -145,3 +155,49 @@ def test_a_folder_is_served_by_one_process_and_by_none_once_it_has_grown(
     msgspec.structs.replace(note, is_complete=True).write(tmp_path)
     assert serving.main(["--folder", str(tmp_path), "--port", "0"]) == 1
     assert f"delete {tmp_path / NOTE} to run the line here again" in capsys.readouterr().err
+
+
+def fill_much(log: LocalLog, declared: dict[str, Topic], names: TopicNames) -> None:
+    log.create_topics(declared)
+    for topic, count in (("detections", 40_000), ("matches", 5_000), ("keys", 50)):
+        for first in range(0, count, 5_000):
+            numbers = range(first, min(first + 5_000, count))
+            records = [NewRecord(names.full(topic), b"%d" % (n % 50), b"record %d" % n + 80 * b".") for n in numbers]
+            log.append(records).result(WAIT_S)
+
+
+def everything_in(log: Log, names: TopicNames, topic: str) -> list[tuple[object, ...]]:
+    with log.reader(5_000) as reader:
+        partitions = reader.partitions_of(names.full(topic))
+        reader.read_from(dict.fromkeys(partitions))
+        records = sorted(each for some in reader.up_to(reader.ends(partitions)) for each in some)
+    return [(each.partition, each.offset, each.timestamp_ms, each.key, each.value) for each in records]
+
+
+@pytest.mark.jvm
+def test_growing_into_kafka_is_whole_though_it_is_killed(kafka: Broker, tmp_path: Path) -> None:
+    names = TopicNames("grown.")
+    declared = load_topics(ROOT / "config/topics.yaml", names)
+    with opened(tmp_path / LOG) as log:
+        fill_much(log, declared, names)
+    command = [sys.executable, "-m", "services.line.grow", "--folder", str(tmp_path), "--kafka", kafka.bootstrap]
+    command += ["--checkpoint", str(tmp_path / "checkpoint"), "--database", str(tmp_path / "database.sqlite3")]
+    environ = {**os.environ, "COINCIDE_ALERTING_TOPIC_PREFIX": names.prefix}
+    start = partial(subprocess.Popen, command, cwd=ROOT, env=environ, text=True, stdout=subprocess.PIPE)
+    for last_topic in ("deferrals", "detections"):  # so it is killed as it copies the topic that comes next
+        with start() as growing:
+            assert growing.stdout is not None
+            assert any(line.startswith(f"{names.full(last_topic)}: ") for line in growing.stdout)
+            assert growing.poll() is None
+            growing.kill()
+    with start() as growing:
+        assert growing.stdout is not None
+        said = growing.stdout.read()
+    assert growing.returncode == 0, said
+    grown = KafkaLog(KafkaConnection(servers=kafka.bootstrap))
+    try:
+        with opened(tmp_path / LOG) as log:
+            for topic in ("detections", "matches", "keys"):
+                assert everything_in(grown, names, topic) == everything_in(log, names, topic), topic
+    finally:
+        grown.close()
