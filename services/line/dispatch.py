@@ -65,8 +65,10 @@ async def _living(application: Application) -> AsyncIterator[None]:
     task = asyncio.create_task(_run(application, asked, said))
     try:
         await _ask(asked, said, "startup")
-        yield
-        await _ask(asked, said, "shutdown")
+        try:
+            yield
+        finally:  # also where another one cannot begin: what has begun waits to be ended
+            await _ask(asked, said, "shutdown")
     finally:
         await task
 
