@@ -47,13 +47,14 @@ def late(output: Output) -> list[tuple[str, str, int]]:
 
 def slow_matches(output: Output) -> list[SlowMatch]:
     """Return the matches as the slow twin gives them."""
-    return [
-        (it["id"], it["query"], it["query_version"], it["area"], _named(it), tuple(it.get("supersedes", ())))
-        for it in matches(output)
-    ]
+    return [slow_match(it) for it in matches(output)]
 
 
-def _named(match: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+def slow_match(it: Mapping[str, Any]) -> SlowMatch:
+    return (it["id"], it["query"], it["query_version"], it["area"], _named(it), tuple(it.get("supersedes", ())))
+
+
+def _named(match: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     return tuple((member["role"], member["sensor"], member["id"]) for member in match["members"])
 
 
