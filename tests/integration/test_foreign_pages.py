@@ -1,43 +1,30 @@
 """A page of another origin, in a real browser on the operator's machine, reads nothing and changes nothing."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
-from prometheus_client import CollectorRegistry
 
-from deploy.host.machine import free_ports
-from deploy.local.broker import Broker
-from services.common.access.component_access import ComponentAccess
-from services.ingest.registry.seed import seed
-from spark_jobs.job.job_server import job_server
-from spark_jobs.settings import FusionSettings
+from deploy.host.machine import ROOT, free_ports
 from tests.browser import find_browser
 from tests.integration.foreign_site import results_of_page
-from tests.integration.service_process import (
-    AlertingProcess,
-    IngestProcess,
-    ServiceProcess,
-    metric,
-    running_alerting,
-    running_ingest,
-)
-from tests.integration.test_access import bearer, run_command
+from tests.integration.service_process import metric
+from tests.one_process import COMPONENTS, OneProcess, one_process
 from tests.patience import until
-from tests.services.ingest.building import SENSORS
 
-pytestmark = pytest.mark.jvm
+pytestmark = pytest.mark.slow
 
 WITHIN = {"between": ["a", "b"], "window_s": 2, "threshold": 0.5}
-QUERY = {"from": {"a": "seismic", "b": "acoustic"}, "within": [WITHIN]}
+QUERY = {"from": {"a": "noise", "b": "noise"}, "within": [WITHIN]}
 JSON = {"Content-Type": "application/json"}
-DETECTION = json.dumps({"sensor": "geo", "detected_at": "2026-01-01T00:00:00Z"})
+DETECTION = json.dumps({"sensor": "imb", "detected_at": "2026-01-01T00:00:00Z"})
 
 KEY = {"name": "of a page", "scopes": ["admin"]}
 
@@ -48,15 +35,20 @@ Attempts = list[tuple[str, Mapping[str, Any]]]
 class GuardedLine:
     """What a page could reach, and what shows a key that may do everything, where keys are needed."""
 
-    alerting: AlertingProcess
-    ingest: IngestProcess
-    fusion: str
+    process: OneProcess
     headers: dict[str, str]
+
+    def url(self, component: str) -> str:
+        return self.process.layout.url(component)
+
+    def call(self, method: str, component: str, path: str, **options: Any) -> httpx2.Response:
+        headers = {**self.headers, **options.pop("headers", {})}
+        return httpx2.request(method, self.url(component) + path, headers=headers, timeout=30.0, **options)
 
 
 def attempts_on(line: GuardedLine) -> Attempts:
     """What a page may try, with a preflight and without: to read, to make, to pause, to remove, to report."""
-    alerting, ingest = line.alerting.url, line.ingest.url
+    alerting, ingest, fusion = map(line.url, ("alerting", "ingest", "fusion"))
     queries, shown = f"{alerting}/v1/queries", {**JSON, **line.headers}
 
     def put(url: str, body: Any) -> tuple[str, Mapping[str, Any]]:
@@ -75,10 +67,10 @@ def attempts_on(line: GuardedLine) -> Attempts:
         (f"{ingest}/v1/detections", {"method": "POST", "body": DETECTION, "headers": shown}),
         (f"{ingest}/v1/detections", {"method": "POST", "body": DETECTION, "mode": "no-cors"}),
         (f"{ingest}/v1/sensors", {"mode": "no-cors"}),
-        put(f"{ingest}/v1/sensors/of-a-page", {"area": "north", "streams": {"seismic": {"uniform": [-1, 0]}}}),
+        put(f"{ingest}/v1/sensors/of-a-page", {"area": "north", "streams": {"noise": {"uniform": [-1, 0]}}}),
         put(f"{ingest}/v1/streams/of-a-page", {"max_delay_s": 1}),
-        (f"{line.fusion}/metrics", {"headers": line.headers}),
-        (f"{line.fusion}/metrics", {"mode": "no-cors"}),
+        (f"{fusion}/metrics", {"headers": line.headers}),
+        (f"{fusion}/metrics", {"mode": "no-cors"}),
     ]
 
 
@@ -88,60 +80,39 @@ def browser() -> str:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["without keys", "with keys"])
-def line(
-    request: pytest.FixtureRequest, kafka: Broker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GuardedLine]:
-    """All three ports. Where keys are needed, the page has even stolen one that may do everything."""
-    keys = {"require_keys": request.param}
-    seed(kafka.connection, {"geo": SENSORS["geo"]}, prune=False, dry_run=False)
-    shown = bearer(run_command(kafka, "create", "--scope", "admin").stdout.strip()) if request.param else {}
-    folder = tmp_path_factory.mktemp("line")
-    with (
-        running_alerting(kafka.bootstrap, folder, **keys) as alerting,
-        running_ingest(kafka.bootstrap, folder, **keys) as ingest,
-        _running_job(kafka, **keys) as fusion,
-    ):
-        line = GuardedLine(alerting, ingest, fusion, shown)
-        for process, path in ((alerting, "/v1/keys"), (ingest, "/v1/sensors")):
-            process.wait_for("/readyz", 200)
-            until(partial(_answers, process, path, shown))
-        alerting.call("PUT", "/v1/queries/kept", json=QUERY, headers=shown).raise_for_status()
+def line(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedLine]:
+    """All of it. Where keys are needed, the page has even stolen one that may do everything."""
+    needed = json.dumps(request.param)
+    own = {f"COINCIDE_{each}_REQUIRE_KEYS": needed for each in ("INGEST", "ALERTING")}
+    with one_process(tmp_path_factory.mktemp("guarded") / "line", own) as process:
+        line = GuardedLine(process, {"Authorization": f"Bearer {made_key(process)}"} if request.param else {})
+        for component, path in (("alerting", "/v1/keys"), ("ingest", "/v1/sensors"), ("fusion", "/metrics")):
+            until(lambda: line.call("GET", component, path).is_success)  # noqa: B023
+        line.call("PUT", "alerting", "/v1/queries/kept", json=QUERY).raise_for_status()
         yield line
-        alerting.call("DELETE", "/v1/queries/kept", headers={"If-Match": "*", **shown}).raise_for_status()
 
 
-def _answers(process: ServiceProcess, path: str, headers: dict[str, str]) -> bool:
-    return process.call("GET", path, headers=headers).is_success
-
-
-@contextmanager
-def _running_job(kafka: Broker, **settings: Any) -> Iterator[str]:
-    """Serve what fusion serves, and return where."""
-    of_job = FusionSettings(port=0, kafka=kafka.connection, **settings)
-    registry = CollectorRegistry()
-    access = ComponentAccess("fusion", of_job, registry)
-    server = job_server(of_job, access, registry, lambda: None)
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+def made_key(process: OneProcess) -> str:
+    command = [sys.executable, "-m", "services.common.access", "--log", str(process.log), "create", "--scope", "admin"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
 def state(line: GuardedLine) -> Any:
     """Everything that a page might have changed."""
-    alerting = [line.alerting.call("GET", f"/v1/{path}", headers=line.headers) for path in ("receivers", "keys")]
-    ingest = [line.ingest.call("GET", f"/v1/{path}", headers=line.headers) for path in ("sensors", "streams")]
-    queries = [line.alerting.call("GET", f"/v1/queries/{id_}", headers=line.headers) for id_ in ("kept", "of-a-page")]
-    assert [each.status_code for each in (*alerting, *ingest)] == [200] * 4
+    listed = {"alerting": ("receivers", "keys"), "ingest": ("sensors", "streams")}
+    lists = [line.call("GET", component, f"/v1/{name}") for component, names in listed.items() for name in names]
+    queries = [line.call("GET", "alerting", f"/v1/queries/{id_}") for id_ in ("kept", "of-a-page")]
+    assert [each.status_code for each in lists] == [200] * 4
     assert [each.status_code for each in queries] == [200, 404]
-    taken = metric(line.ingest.url, "coincide_ingest_detections_accepted_total", line.headers)
-    return queries[0].headers["etag"], [each.json()["items"] for each in (*alerting, *ingest)], taken
+    taken = metric(line.url("ingest"), "coincide_ingest_detections_accepted_total", line.headers)
+    return queries[0].headers["etag"], [each.json()["items"] for each in lists], taken
 
 
 def refusals(line: GuardedLine, reason: str) -> list[float]:
     """Return how often alerting, ingest and fusion have refused for this reason."""
-    urls = {"alerting": line.alerting.url, "ingest": line.ingest.url, "fusion": line.fusion}
     sample = 'coincide_{}_requests_refused_total{{reason="{}"}}'
-    return [metric(url, sample.format(name, reason), line.headers) or 0.0 for name, url in urls.items()]
+    names = ("alerting", "ingest", "fusion")
+    return [metric(line.url(name), sample.format(name, reason), line.headers) or 0.0 for name in names]
 
 
 def test_a_page_of_another_origin_changes_and_reads_nothing(browser: str, line: GuardedLine) -> None:
@@ -154,11 +125,11 @@ def test_a_page_of_another_origin_changes_and_reads_nothing(browser: str, line: 
     assert [many >= few for many, few in zip(refusals(line, "origin"), (9, 5, 2), strict=True)] == [True] * 3
 
 
-@pytest.mark.parametrize("service", ["alerting", "ingest", "fusion"])
+@pytest.mark.parametrize("component", COMPONENTS)
 def test_a_page_whose_name_is_bound_anew_to_this_machine_changes_and_reads_nothing(
-    browser: str, line: GuardedLine, service: str
+    browser: str, line: GuardedLine, component: str
 ) -> None:
-    url = line.fusion if service == "fusion" else getattr(line, service).url
+    url = line.url(component)
     before = state(line)
     own = [each for each in attempts_on(line) if each[0].startswith(url)]
     attempts = [(path.removeprefix(url), options) for path, options in own]
@@ -170,19 +141,18 @@ def test_a_page_whose_name_is_bound_anew_to_this_machine_changes_and_reads_nothi
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_a_foreign_host_is_refused_without_a_browser_too(line: GuardedLine, method: str) -> None:
-    for process in (line.alerting, line.ingest):
-        answer = process.call(method, "/v1/queries/kept", headers={"Host": "evil.example", **line.headers})
+    for component in ("alerting", "ingest"):
+        answer = line.call(method, component, "/v1/queries/kept", headers={"Host": "evil.example"})
         assert (answer.status_code, answer.headers["content-type"]) == (421, "application/problem+json")
 
 
-def test_a_page_of_a_listed_origin_may(browser: str, kafka: Broker, tmp_path: Path) -> None:
+def test_a_page_of_a_listed_origin_may(browser: str, tmp_path: Path) -> None:
     """So the attempts above fail by the guard alone."""
     [port] = free_ports(1)
-    origin = f"http://console.example:{port}"
-    with running_alerting(kafka.bootstrap, tmp_path, allowed_origins=[origin]) as alerting:
-        alerting.wait_for("/readyz", 200)
-        url, put = f"{alerting.url}/v1/queries", {"method": "PUT", "body": json.dumps(QUERY), "headers": JSON}
+    listed = {"COINCIDE_ALERTING_ALLOWED_ORIGINS": json.dumps([f"http://console.example:{port}"])}
+    with one_process(tmp_path / "line", listed) as process:
+        url = f"{process.layout.url('alerting')}/v1/queries"
+        put = {"method": "PUT", "body": json.dumps(QUERY), "headers": JSON}
         results = results_of_page(browser, "console.example", [(url, {}), (f"{url}/of-a-page", put)], "", port)
         assert results == [200, 201]
-        until(lambda: alerting.status_of("/v1/queries/of-a-page") == 200)
-        assert alerting.call("DELETE", "/v1/queries/of-a-page", headers={"If-Match": "*"}).status_code == 204
+        assert process.alerting.get("/v1/queries/of-a-page").status_code == 200
