@@ -1,4 +1,4 @@
-"""Fixtures that many tests share: one real broker and one whole system for a test session."""
+"""Fixtures that many tests share: one real broker, and one whole system of each line for a test session."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,10 @@ from tests.check import unclosed
 from tests.examples import register_profiles
 from tests.integration.service_process import archived_rows
 from tests.integration.topics import running_broker
+from tests.one_process import OneProcess
 from tests.patience import until
+
+Live = dict[str, list[dict[str, Any]]]  # matches by query
 
 pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "at_once", "skips", "quarantine", "until")]
 register_profiles()
@@ -54,11 +57,47 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 
 
 @pytest.fixture(scope="session")
-def neutrinos(system: System) -> dict[str, list[dict[str, Any]]]:
+def one_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneProcess]:
+    """The line in one process, with config/ as shipped, ready; tests share it as they share `system`."""
+    line = OneProcess(tmp_path_factory.mktemp("one") / "process")
+    try:
+        line.up()
+        yield line
+    finally:
+        line.down()
+
+
+@pytest.fixture(scope="session")
+def neutrinos(system: System) -> Live:
     """What the system says of 1987: the live matches of each of the demo's queries, once all is archived, too."""
+    return live_of_1987(system)
+
+
+@pytest.fixture(scope="session")
+def neutrinos_in_one(one_process: OneProcess) -> Live:
+    """The same in one process."""
+    return live_of_1987(one_process)
+
+
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> System:
+    """The line that a test is told on, by the name of its fixture: see `tests.on_lines`."""
+    found: System = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def live(request: pytest.FixtureRequest, whole: System) -> Live:
+    """What that line says of 1987."""
+    found: Live = request.getfixturevalue("neutrinos_in_one" if isinstance(whole, OneProcess) else "neutrinos")
+    return found
+
+
+def live_of_1987(system: System) -> Live:
     expected = {id_: expected_matches(applied_query(system, id_)) for id_ in QUERIES}
     post_all(system)
     matches = {id_: wait_for_matches(system, id_, members) for id_, members in expected.items()}
-    posted = sum(len(body.splitlines()) for body in posts().values())
-    until(lambda: archived_rows(system.layout.url("archive")) >= posted)
+    if system.layout.archives:
+        posted = sum(len(body.splitlines()) for body in posts().values())
+        until(lambda: archived_rows(system.layout.url("archive")) >= posted)
     return matches

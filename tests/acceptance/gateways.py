@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx2
 
 COUNT = 4
+AGAIN_S = 0.1  # after which a batch is sent again that nobody answered
 ROUND = 40  # detections that the gateways post together before any goes on: so far they may drift apart,
 ROUND_SPAN_US = 90_000_000  # and so far in time: which of a round's POSTs is first decides nothing about lateness
 
@@ -48,7 +49,12 @@ class Gateways:
     def _until_accepted(self, client: httpx2.Client, batch: list[dict[str, Any]]) -> list[str]:
         give_up_s = time.monotonic() + self.patience_s
         while True:
-            response = client.post("/v1/detections", json=batch)
+            assert time.monotonic() < give_up_s, f"not accepted within {self.patience_s} s: {self.answers[-1:]}"
+            try:
+                response = client.post("/v1/detections", json=batch)
+            except httpx2.TransportError:  # ingest is just being restarted
+                time.sleep(AGAIN_S)
+                continue
             verdicts = response.json().get("detections", [])
             items = [(batch[each["index"]]["sensor"], each.get("id"), each["status"]) for each in verdicts]
             self.answers.append(Answer(response.status_code, items))
@@ -56,7 +62,6 @@ class Gateways:
                 assert [each["status"] for each in verdicts] == ["accepted"] * len(batch), verdicts
                 return [each["id"] for each in verdicts]
             assert response.status_code == 503, response.text
-            assert time.monotonic() < give_up_s, f"not accepted within {self.patience_s} s: {response.text}"
             time.sleep(float(response.headers["Retry-After"]))
 
 

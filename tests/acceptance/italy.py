@@ -57,10 +57,14 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
         **streams,
         "COINCIDE_INGEST_SENSORS_PATH": f'"{folder / "sensors.yaml"}"',
         "COINCIDE_ALERTING_QUERIES_PATH": "null",
-        "COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"',
-        "COINCIDE_ARCHIVE_INTERVAL_S": "1",
-        "COINCIDE_FUSION_QUIET_S": "null",  # history: a pause between two phases says nothing about the hour
+        "COINCIDE_FUSION_QUIET_S": "null",  # history: a pause between two phases says nothing about the hour,
+        "COINCIDE_INGEST_HEARTBEAT_S": "null",  # and so it is where nobody tells what time it is
     }
+
+
+def archived(folder: Path) -> dict[str, str]:
+    """Return the environment by which a system has an archive."""
+    return {"COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"', "COINCIDE_ARCHIVE_INTERVAL_S": "1"}
 
 
 def arrivals(seed: int) -> list[Pick]:

@@ -12,9 +12,10 @@ import pytest
 from deploy.host.machine import wait_until
 from tests.acceptance import italy
 from tests.acceptance.line import DEALT_WITH_BUDGET_S, Line
+from tests.acceptance.on_italy import on_spark
 from tests.reference import central_italy
 
-pytestmark = [pytest.mark.jvm, pytest.mark.night]
+pytestmark = [on_spark, pytest.mark.night]
 
 FLOODED, BESIDE = "flooded", "beside"
 BEGIN_US = 1_476_500_000_000_000

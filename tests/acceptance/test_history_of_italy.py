@@ -14,11 +14,12 @@ from coincide import Detections, Window, timing_join
 from tests.acceptance import italy
 from tests.acceptance.hour import CHANGED, LATE, Hour
 from tests.acceptance.line import Line
+from tests.acceptance.on_italy import on_spark
 from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.oracle import Detection
 
-pytestmark = pytest.mark.jvm
+pytestmark = on_spark
 
 AREA = "past"
 

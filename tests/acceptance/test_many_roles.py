@@ -10,11 +10,10 @@ import pytest
 
 from tests.acceptance.hour import AFTER_RULE, NEAR_RULE, Hour
 from tests.acceptance.line import Line, Scenario
+from tests.acceptance.on_italy import on_both, on_one
 from tests.integration.service_process import Event, LiveReader
 from tests.reference.episodes import SlowEpisodes
 from tests.reference.oracle import QueryVersion
-
-pytestmark = pytest.mark.jvm
 
 Pick = tuple[str, str]  # sensor and detection id
 
@@ -46,6 +45,7 @@ def members(match: dict[str, Any]) -> tuple[Pick, ...]:
     return tuple((member["sensor"], member["id"]) for member in match["members"])
 
 
+@on_both
 def test_live_matches_are_the_triples_and_the_pairs_without_a_third(line: Line, scenario: Scenario) -> None:
     near = pairs(scenario, NEAR)
     three = triples(near)
@@ -56,6 +56,7 @@ def test_live_matches_are_the_triples_and_the_pairs_without_a_third(line: Line, 
     assert (len(three), len(sets) - len(three)) == (2064, 206)
 
 
+@on_one
 def test_superseded_ones_are_part_of_what_superseded_them(line: Line, scenario: Scenario) -> None:
     every = line.pages("/v1/matches", {"query": "two-of-three", "area": "many", "superseded": "any"})
     stored = {match["id"]: match for match in every}
@@ -69,6 +70,7 @@ def test_superseded_ones_are_part_of_what_superseded_them(line: Line, scenario: 
     assert named == {match["id"] for match in superseded}
 
 
+@on_one
 def test_a_path_is_two_pairs_that_share_a_pick(line: Line, scenario: Scenario) -> None:
     after = pairs(scenario, AFTER)
     seconds: defaultdict[Pick, list[Pick]] = defaultdict(list)
@@ -86,6 +88,7 @@ def test_a_path_is_two_pairs_that_share_a_pick(line: Line, scenario: Scenario) -
         assert (match["chance_rate_hz"] is None) == ("chance_rate_hz" in match["unknown"])
 
 
+@on_both
 def test_the_live_stream_from_the_beginning_leads_to_the_same(line: Line, scenario: Scenario) -> None:
     wanted = {match["id"] for match in line.matches("two-of-three", "many")}
     reader = LiveReader("query=two-of-three", last_event_id="0")
@@ -100,10 +103,17 @@ def live_ids(events: list[Event]) -> set[str]:
     return view
 
 
-@pytest.mark.parametrize(("query", "rule"), [("two-of-three", NEAR_RULE), ("in-a-row", AFTER_RULE)])
-def test_episodes_are_those_of_the_live_matches(
-    line: Line, scenario: Scenario, query: str, rule: dict[str, Any]
-) -> None:
+@on_one
+def test_episodes_of_paths_are_those_of_the_live_matches(line: Line, scenario: Scenario) -> None:
+    assert_episodes(line, "in-a-row", AFTER_RULE)
+
+
+@on_both
+def test_episodes_are_those_of_the_live_matches(line: Line, scenario: Scenario) -> None:
+    assert_episodes(line, "two-of-three", NEAR_RULE)
+
+
+def assert_episodes(line: Line, query: str, rule: dict[str, Any]) -> None:
     expected = SlowEpisodes(rule, {("many", match["id"]): match for match in line.matches(query, "many")}).content()
     episodes = line.pages("/v1/episodes", {"query": query, "area": "many"})
     assert {episode["id"] for episode in episodes} == expected.keys()

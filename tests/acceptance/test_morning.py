@@ -7,11 +7,10 @@ import pytest
 from tests.acceptance import italy
 from tests.acceptance.hour import Hour
 from tests.acceptance.line import Line, Scenario, posting
+from tests.acceptance.on_italy import on_both, on_one, on_spark
 from tests.integration.service_process import metric
 from tests.integration.topics import detections_of
 from tests.patience import until
-
-pytestmark = pytest.mark.jvm
 
 AWAY_AT_LEAST_S = 45.0  # every other client gives up within 30 s
 GIVES_UP_WITHIN_S = 150.0  # a read under way waits 30 s for records and 30 s for offsets, then the query ends
@@ -23,16 +22,19 @@ def assert_as_by_definition(scenario: Scenario) -> None:
     scenario.assert_matches(italy.NEIGHBOURS, at_least=3_000)
 
 
+@on_one
 def test_every_batch_is_posted_twice(line: Line) -> None:
     scenario = Scenario(line, "twice")
     scenario.post(italy.arrivals(seed=2), line.gateways(times=2))
     assert_as_by_definition(scenario)
 
 
+@on_both
 def test_fusion_alerting_and_kafka_are_killed_half_way(posted: Hour) -> None:
     assert_as_by_definition(posted.killed)
 
 
+@on_spark
 @pytest.mark.night
 def test_the_broker_is_away_until_spark_gives_up(line: Line) -> None:
     """Meanwhile what needs no broker works, what needs it says so, and gateways are told to come back.

@@ -7,14 +7,11 @@ processed after the query's activation: its creation, or the last change of its 
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario
+from tests.acceptance.on_italy import on_both, on_one
 from tests.patience import until
 from tests.reference.oracle import QueryVersion
-
-pytestmark = pytest.mark.jvm
 
 PAIRS = (("one", "p_live"), ("other", "p_live"))
 P_THEN_S = (("p", "p_live"), ("s", "s_live"))
@@ -32,6 +29,7 @@ ADDED = versions_of(QueryVersion("added", 1, P_THEN_S, 0.5, 8.0, 0.9, "same", si
 WIDENED = versions_of(QueryVersion("widened", 1, P_THEN_S, 0.5, 4.0, 0.8, "same"), {"hi_s": 8.0, "since": 2})
 
 
+@on_one
 def test_every_match_has_the_version_that_was_in_force(line: Line) -> None:
     scenario = Scenario(line, "changes", streams="live")
     quarters = italy.parts(seed=7, count=4)
@@ -68,9 +66,10 @@ def test_every_match_has_the_version_that_was_in_force(line: Line) -> None:
     assert scenario.expected(WIDENED[0], replace(WIDENED[1], since=0)).keys() > expected["widened"].keys()
 
 
+@on_both
 def test_an_acknowledged_change_is_never_applied_after_a_later_post(line: Line) -> None:
-    """Nobody waits between the PUT and the POST, thirty times over; a later version may overtake a POST, no older."""
-    count = 30
+    """Nobody waits between the PUT and the POST, fifteen times over; a later version may overtake a POST, no older."""
+    count = 15
     for version in range(1, count + 1):
         change = line.put if version == 1 else line.set_threshold
         change(QueryVersion("order", version, italy.BELL.roles, -1.0, 1.0, 0.5 + version / 100))

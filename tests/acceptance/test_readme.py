@@ -14,6 +14,7 @@ from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
 from tests.docs.page_blocks import read_blocks
 from tests.docs.page_runs import PageRun, nothing_left
+from tests.on_lines import on_both_whole
 
 BLOCKS = [block for block in read_blocks(ROOT / "README.md") if block.is_run]
 #: The shell blocks that talk to the system, in the order in which they stand there.
@@ -21,16 +22,16 @@ CURLS = [block for block in BLOCKS if "curl" in block.code]
 COMMANDS = [block for block in BLOCKS if block.code.startswith("coincide")]
 
 
-@pytest.fixture(scope="module")
-def answers(system: System, neutrinos: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+@pytest.fixture
+def answers(whole: System, live: object, tmp_path: Path) -> Iterator[list[str]]:
     """The answers of the README's curls, on the demo's data."""
-    wait_for_episode(system, TWO_OF_THREE, 440)
-    applied_query(system, "bang")
-    with nothing_left(system), PageRun(tmp_path_factory.mktemp("readme"), system) as page:
+    wait_for_episode(whole, TWO_OF_THREE, 440)
+    applied_query(whole, "bang")
+    with nothing_left(whole), PageRun(tmp_path, whole) as page:
         yield [page.run(block) for block in CURLS]
 
 
-@pytest.mark.jvm
+@on_both_whole
 def test_each_curl_gets_what_the_text_promises(answers: list[str]) -> None:
     post, matches, episodes, put, explained, patch, live, dead = answers
     assert [each["status"] for each in json.loads(post)["detections"]] == ["accepted"] * 3

@@ -8,8 +8,9 @@ from deploy.local import sn1987a
 from deploy.local.demo import applied_query, matches_of, wait_for_episode
 from deploy.local.sn1987a import ALL_THREE, ANY_TWO, TWO_OF_THREE
 from deploy.local.system import System
+from tests.on_lines import on_both_whole
 
-pytestmark = pytest.mark.jvm
+pytestmark = on_both_whole
 
 Live = dict[str, list[dict[str, Any]]]  # matches by query
 
@@ -27,56 +28,56 @@ def members_of(matches: list[dict[str, Any]]) -> list[frozenset[str]]:
         ("kamiokande-ii-1", "imb-1", 20 / 120),  # Kamiokande II's leaves 120 s
     ],
 )
-def test_first_events_within_10_s(neutrinos: Live, first: str, second: str, probability: float) -> None:
-    [match] = [match for match in neutrinos[ANY_TWO] if members_of([match]) == [{first, second}]]
+def test_first_events_within_10_s(live: Live, first: str, second: str, probability: float) -> None:
+    [match] = [match for match in live[ANY_TWO] if members_of([match]) == [{first, second}]]
     assert match["probability"] == pytest.approx(probability, abs=1e-12)
 
 
-def test_every_pair_of_detectors_matches_and_no_other_pair(system: System, neutrinos: Live) -> None:
-    pairs = members_of(neutrinos[ANY_TWO])
+def test_every_pair_of_detectors_matches_and_no_other_pair(whole: System, live: Live) -> None:
+    pairs = members_of(live[ANY_TWO])
     assert len(pairs) == len(set(pairs)) == 11 * 8 + 11 * 5 + 8 * 5
-    assert set(pairs) == sn1987a.expected_matches(applied_query(system, ANY_TWO))
+    assert set(pairs) == sn1987a.expected_matches(applied_query(whole, ANY_TWO))
 
 
-def test_plain_times_never_pair_baksan_with_another(neutrinos: Live) -> None:
-    summary = {pair.detectors: pair for pair in sn1987a.by_detectors(neutrinos[ANY_TWO], window_s=10)}
+def test_plain_times_never_pair_baksan_with_another(live: Live) -> None:
+    summary = {pair.detectors: pair for pair in sn1987a.by_detectors(live[ANY_TWO], window_s=10)}
     assert summary["imb", "baksan"].first_events_apart_s == pytest.approx(30.444, abs=1e-6)
     assert summary["imb", "baksan"].point_matches == summary["kamiokande-ii", "baksan"].point_matches == 0
     assert summary["imb", "baksan"].matches == 8 * 5
 
 
-def test_all_three_first_events_within_10_s(neutrinos: Live) -> None:
+def test_all_three_first_events_within_10_s(live: Live) -> None:
     """Of the 120 s x 56 s that two clocks allow, 300 s² are within 10 s of IMB's event and of each other."""
-    [match] = [each for each in neutrinos[ALL_THREE] if members_of([each]) == [FIRST_EVENTS]]
+    [match] = [each for each in live[ALL_THREE] if members_of([each]) == [FIRST_EVENTS]]
     assert match["probability"] == pytest.approx(5 / 112, abs=1e-9)
     of_edges = sorted(edge["probability"] for edge in match["edges"])
     assert of_edges == pytest.approx([20 / 120, 20 / 120, 20 / 56], abs=5e-7)
     assert match["supersedes"] == []
-    [summary] = sn1987a.by_detectors(neutrinos[ALL_THREE], window_s=10, members=3)
+    [summary] = sn1987a.by_detectors(live[ALL_THREE], window_s=10, members=3)
     assert summary.first_events_apart_s == pytest.approx(36.818, abs=1e-6)
     assert (summary.matches, summary.point_matches) == (11 * 8 * 5, 0)
 
 
-def test_every_three_events_of_different_detectors_are_one_match(neutrinos: Live) -> None:
+def test_every_three_events_of_different_detectors_are_one_match(live: Live) -> None:
     for query in (ALL_THREE, TWO_OF_THREE):
-        triples = members_of(neutrinos[query])
+        triples = members_of(live[query])
         assert len(triples) == len(set(triples)) == 11 * 8 * 5
         assert {len(triple) for triple in triples} == {3}
 
 
-def test_two_of_three_were_live_until_the_third_came(system: System, neutrinos: Live) -> None:
+def test_two_of_three_were_live_until_the_third_came(whole: System, live: Live) -> None:
     """How many depends on who posted first: 11 + 8, 11 + 5 or 8 + 5 events make pairs, or the third was quicker."""
-    members = {match["id"]: set(members_of([match])[0]) for match in neutrinos[TWO_OF_THREE]}
-    superseded = matches_of(system, TWO_OF_THREE, superseded="true")
+    members = {match["id"]: set(members_of([match])[0]) for match in live[TWO_OF_THREE]}
+    superseded = matches_of(whole, TWO_OF_THREE, superseded="true")
     assert superseded
     for match in superseded:
         assert set(members_of([match])[0]) < members[match["superseded_by"]]
-    assert matches_of(system, ALL_THREE, superseded="true") == []
+    assert matches_of(whole, ALL_THREE, superseded="true") == []
 
 
-def test_the_whole_burst_is_one_episode(system: System, neutrinos: Live) -> None:
-    matches = neutrinos[TWO_OF_THREE]
-    episode = wait_for_episode(system, TWO_OF_THREE, len(matches))
+def test_the_whole_burst_is_one_episode(whole: System, live: Live) -> None:
+    matches = live[TWO_OF_THREE]
+    episode = wait_for_episode(whole, TWO_OF_THREE, len(matches))
     assert episode["count"] == 11 * 8 * 5
     assert {member["id"] for member in episode["members"]} == set().union(*members_of(matches))
     assert (len(episode["members"]), episode["members_truncated"], episode["final"]) == (11 + 8 + 5, False, False)

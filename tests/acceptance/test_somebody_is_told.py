@@ -14,9 +14,10 @@ import pytest
 from deploy.local.demo import applied_query
 from deploy.local.system import System
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
+from tests.on_lines import on_both_whole
 from tests.patience import until
 
-pytestmark = pytest.mark.jvm
+pytestmark = on_both_whole
 
 PAIRS = 20
 APART_US = 500_000  # so that each pair matches alone
@@ -55,20 +56,20 @@ def arrivals(system: System, query: str) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def told(system: System) -> Iterator[Sink]:
+def told(whole: System) -> Iterator[Sink]:
     """A webhook that hears of the query `told`, set as a new user would: by curl."""
     with running_sink() as sink:
         for name in ("told-a", "told-b"):
             sensor = {"area": "told", "streams": {"noise": {"uniform": [-0.01, 0.01]}}}
-            assert system.ingest.put(f"/v1/sensors/{name}", json=sensor).status_code == 201
+            assert whole.ingest.put(f"/v1/sensors/{name}", json=sensor).status_code == 201
         receiver = {"webhook": {"url": sink.url, "secret": SECRET}, "system": False}
-        assert system.alerting.put("/v1/receivers/told", json=receiver).status_code == 201
+        assert whole.alerting.put("/v1/receivers/told", json=receiver).status_code == 201
         query = {**PAIR, "alert": {"title": "Heard in {area}", "to": ["told"], "max_per_hour": 1000}}
-        assert system.alerting.put("/v1/queries/told", json=query).status_code == 201
-        applied_query(system, "told")
+        assert whole.alerting.put("/v1/queries/told", json=query).status_code == 201
+        applied_query(whole, "told")
         yield sink
-        assert system.alerting.delete("/v1/queries/told", headers={"If-Match": "*"}).status_code == 204
-        assert system.alerting.delete("/v1/receivers/told", headers={"If-Match": "*"}).status_code == 204
+        assert whole.alerting.delete("/v1/queries/told", headers={"If-Match": "*"}).status_code == 204
+        assert whole.alerting.delete("/v1/receivers/told", headers={"If-Match": "*"}).status_code == 204
 
 
 def post_pair(system: System, name: str, at_us: int) -> None:
@@ -83,31 +84,31 @@ def subjects(system: System) -> dict[str, str]:
     return {match["id"]: match["members"][0]["id"] for match in page["items"]}
 
 
-def test_a_webhook_rings_for_each_match_and_a_silence_rings_nobody(system: System, told: Sink) -> None:
+def test_a_webhook_rings_for_each_match_and_a_silence_rings_nobody(whole: System, told: Sink) -> None:
     def rang() -> list[str]:
         return [each["data"]["source"] for each in told.events if each["type"].endswith("firing")]
 
     names = [f"n{nth}" for nth in range(PAIRS)]
     times_us = count(time.time_ns() // 1000 - (PAIRS + 1) * APART_US, APART_US)
-    with arrivals(system, "told") as live:
+    with arrivals(whole, "told") as live:
         for name in names:
-            post_pair(system, name, next(times_us))
+            post_pair(whole, name, next(times_us))
         until(lambda: live == names)
         until(lambda: len(rang()) == PAIRS)
-    name_of = subjects(system)
+    name_of = subjects(whole)
     assert [name_of[id_] for id_ in rang()] == names
     assert told.faults == []
 
     ends = datetime.now(UTC) + timedelta(hours=1)
     silence = {"matchers": {"area": "told"}, "until": ends.isoformat(), "by": "ann", "why": "drill"}
-    made = system.alerting.post("/v1/silences", json=silence)
+    made = whole.alerting.post("/v1/silences", json=silence)
     assert made.status_code == 201
-    post_pair(system, "unheard", next(times_us))
-    until(lambda: "unheard" in subjects(system).values())
+    post_pair(whole, "unheard", next(times_us))
+    until(lambda: "unheard" in subjects(whole).values())
     alerts = "/v1/alerts?query=told&state=firing"
-    until(lambda: system.alerting.get(alerts).json()["items"][0].get("withheld") == "silence")
+    until(lambda: whole.alerting.get(alerts).json()["items"][0].get("withheld") == "silence")
     assert len(rang()) == PAIRS
-    assert system.alerting.delete(f"/v1/silences/{made.json()['id']}", headers={"If-Match": "*"}).status_code == 204
-    unheard = next(id_ for id_, name in subjects(system).items() if name == "unheard")
+    assert whole.alerting.delete(f"/v1/silences/{made.json()['id']}", headers={"If-Match": "*"}).status_code == 204
+    unheard = next(id_ for id_, name in subjects(whole).items() if name == "unheard")
     until(lambda: unheard in rang())  # it still fires, and nobody is silenced any more
     assert len(set(rang())) == len(rang())

@@ -8,7 +8,6 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout, suppress
-from dataclasses import astuple
 from io import StringIO
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +17,7 @@ import psutil
 import yaml
 
 from deploy.host.machine import free_ports, is_free
-from deploy.local.layout import Layout
+from deploy.local.layout import COMPONENTS, Layout
 from deploy.local.system import System
 from docs.generate import ROOT
 from tests.docs.page_blocks import Block
@@ -45,6 +44,8 @@ BUDGET_S = 120.0  # of processor time, for one block
 CUT_OFF = 128 + signal.SIGPIPE
 #: How a block ends that starts a program which listens, until the page has come to its end.
 IN_THE_BACKGROUND = "&\n"
+#: What alerting says where no history process runs, and so nobody has made a run.
+RUNS_ARE_OFF = "runs over history are off here"
 _ASKS = re.compile(r"curl (?!.*\s(-X|-d|--data))", re.DOTALL)
 _REFUSED = re.compile(r'"status": ?"refused"')
 #: What a page may make, in the order in which it is removed: the component, the list, and by what it knows one.
@@ -188,13 +189,22 @@ def _proposed(system: System) -> list[str]:
 
 
 def _items(client: httpx2.Client, path: str) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = client.get(path).raise_for_status().json()["items"]
+    answer = client.get(path)
+    if answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE and RUNS_ARE_OFF in answer.text:
+        return []
+    items: list[dict[str, Any]] = answer.raise_for_status().json()["items"]
     return items
 
 
 def _addresses(layout: Layout) -> dict[str, str]:
-    ports = zip(astuple(Layout.of_checkout({}).ports), astuple(layout.ports), strict=True)
-    return {f"127.0.0.1:{shipped}": f"127.0.0.1:{own}" for shipped, own in ports}
+    """Return where each component is, by where a page has it."""
+    shipped = Layout.of_checkout({})
+    places = {_place(shipped.url(each)): _place(layout.url(each)) for each in COMPONENTS}
+    return places | {shipped.bootstrap: layout.bootstrap}
+
+
+def _place(url: str) -> str:
+    return url.partition("//")[2]
 
 
 def _key(system: System) -> str:

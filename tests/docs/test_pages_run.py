@@ -1,6 +1,9 @@
 """What stands in the blocks of the pages works as pasted, in order, and answers what the page shows."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,6 +11,7 @@ from deploy.local.system import System
 from docs.generate import ROOT
 from tests.docs.page_blocks import AT_NIGHT, PAGES, blocks_of, read_blocks
 from tests.docs.page_runs import PageRun, nothing_left
+from tests.on_lines import IN_ONE, ON_SPARK, on_one_whole
 
 #: What is run of each page. Those of the README are run, and their answers judged, by tests/acceptance/test_readme.py.
 BLOCKS = {path: [each for each in read_blocks(path) if each.is_run] for path in PAGES if path.name != "README.md"}
@@ -18,12 +22,26 @@ CHANGES = ("version", "changed_at_us", "changed_by", "health")
 NIGHTLY = [path for path in LIVE if any(each.mark == AT_NIGHT for each in BLOCKS[path])]
 #: A page that goes on with what the first blocks of another have made.
 GOES_ON = {ROOT / "docs/how-to/learn-templates.md": BLOCKS[ROOT / "docs/tutorials/first-network.md"][:2]}
+#: What a page does that the line in one process cannot do: ask the past, learn, and run programs beside Kafka.
+_OF_KAFKA = re.compile(r"-m (services|spark_jobs)\.|history|learning|what-if|archive")
+#: Pages that work on Kafka and Spark, too, as those have to that need them.
+ALSO_ON_SPARK = {ROOT / "docs/tutorials/first-network.md"}
 
 
-@pytest.mark.jvm
-@pytest.mark.parametrize("path", LIVE, ids=lambda path: path.stem)
-def test_a_page_works_beside_a_running_system(path: Path, system: System, tmp_path: Path) -> None:
-    with nothing_left(system), PageRun(tmp_path, system) as page:
+def told_on(pages: list[Path]) -> Iterator[Any]:
+    """Yield each page with the line that it is run on, or both."""
+    for path in pages:
+        needs_kafka = any(_OF_KAFKA.search(block.code) for block in BLOCKS[path])
+        if not needs_kafka:
+            yield pytest.param(path, "one_process", id=f"{path.stem}, {IN_ONE}")
+        if needs_kafka or path in ALSO_ON_SPARK:
+            marks = [pytest.mark.jvm, pytest.mark.shares("system")]
+            yield pytest.param(path, "system", id=f"{path.stem}, {ON_SPARK}", marks=marks)
+
+
+@pytest.mark.parametrize(("path", "whole"), list(told_on(LIVE)), indirect=["whole"])
+def test_a_page_works_beside_a_running_system(path: Path, whole: System, tmp_path: Path) -> None:
+    with nothing_left(whole), PageRun(tmp_path, whole) as page:
         for block in [*GOES_ON.get(path, []), *BLOCKS[path]]:
             if block.mark != AT_NIGHT:
                 page.run(block)
@@ -38,18 +56,18 @@ def test_a_page_works_with_what_takes_longer(path: Path, system: System, tmp_pat
             page.run(block)
 
 
-@pytest.mark.jvm
-def test_what_a_page_made_is_gone_and_what_it_changed_is_put_back(system: System) -> None:
-    before = system.ingest.get("/v1/sensors/mic-1").json()
+@on_one_whole
+def test_what_a_page_made_is_gone_and_what_it_changed_is_put_back(whole: System) -> None:
+    before = whole.ingest.get("/v1/sensors/mic-1").json()
     merge = {"If-Match": "*", "Content-Type": "application/merge-patch+json"}
-    with nothing_left(system):
-        system.ingest.put("/v1/streams/of-a-page", json={}).raise_for_status()
+    with nothing_left(whole):
+        whole.ingest.put("/v1/streams/of-a-page", json={}).raise_for_status()
         of_page = {"area": "page", "streams": {"of-a-page": {"point": True}}}
-        system.ingest.put("/v1/sensors/of-a-page", json=of_page).raise_for_status()
-        system.ingest.patch("/v1/sensors/mic-1", json={"expect_every_s": 600}, headers=merge).raise_for_status()
-    gone = [system.ingest.get(f"/v1/{each}/of-a-page").status_code for each in ("sensors", "streams")]
+        whole.ingest.put("/v1/sensors/of-a-page", json=of_page).raise_for_status()
+        whole.ingest.patch("/v1/sensors/mic-1", json={"expect_every_s": 600}, headers=merge).raise_for_status()
+    gone = [whole.ingest.get(f"/v1/{each}/of-a-page").status_code for each in ("sensors", "streams")]
     assert gone == [404, 404]
-    after = system.ingest.get("/v1/sensors/mic-1").json()
+    after = whole.ingest.get("/v1/sensors/mic-1").json()
     assert after["version"] > before["version"]
     assert {**after, **dict.fromkeys(CHANGES)} == {**before, **dict.fromkeys(CHANGES)}
 
