@@ -45,8 +45,8 @@ class CommitThread(threading.Thread):
         with closing(self._connection):
             while not self._queue.is_over:
                 if appends := self._queue.take(LOOK_EVERY_S):
-                    self._write(appends)
-                self._look_after()
+                    self._write(appends)  # which looks, too
+                self._look_after(looks=not appends)
 
     def _write(self, appends: list[Append]) -> None:
         try:
@@ -58,10 +58,12 @@ class CommitThread(threading.Thread):
         for append, outcome in zip(appends, outcomes, strict=True):
             append.settle(outcome)
 
-    def _look_after(self) -> None:
+    def _look_after(self, *, looks: bool) -> None:
         """Tell readers what others have written, and do a step of tidying; whatever fails, the thread stays."""
         try:
             with self._file.telling():
+                if looks:
+                    self._writer.look()
                 self._tell_of_others()
                 self._tidy()
         except Exception as error:  # nobody waits for it, so it is said, once
@@ -71,7 +73,6 @@ class CommitThread(threading.Thread):
             self._rest()
 
     def _tell_of_others(self) -> None:
-        self._writer.look()
         if self._writer.has_news:
             self._writer.has_news = False
             self._commits.note()

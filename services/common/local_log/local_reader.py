@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ class LocalReader(LogReader):
         self._file, self._commits, self._listener = file, commits, Listener()
         self._most_records, self._most_bytes = most_records, most_bytes
         self._positions: dict[TopicPartition, int | None] = {}
+        self._has_all = False  # what there was when it was asked last
         with file.telling():
             self._connection = file.connect()
             self._connection.execute("PRAGMA query_only = ON")
@@ -50,7 +51,8 @@ class LocalReader(LogReader):
         """Return the partitions of topics; `NoSuchTopicError` where one is not there."""
         if missing := [each for each in topics if not self.has(each)]:
             raise NoSuchTopicError(missing)
-        return [TopicPartition(each, number) for each in topics for number in range(len(self._extents_of(each)))]
+        extents = self._extents_of(topics)
+        return [each for topic in topics for each in extents if each.topic == topic]
 
     def topic_id(self, topic: str) -> uuid.UUID | None:
         """Return what was given to the topic when it was made."""
@@ -88,7 +90,7 @@ class LocalReader(LogReader):
         """Read these partitions, and no others, from these offsets on; None is the beginning."""
         asked = {TopicPartition(*each): offset for each, offset in starts.items()}
         self._extents(asked)  # which refuses what is not there
-        self._positions = asked
+        self._positions, self._has_all = asked, False
         self._listener.topics = self.topics_read()
 
     def position(self, partition: TopicPartition) -> int:
@@ -99,6 +101,8 @@ class LocalReader(LogReader):
     def poll(self, wait_s: float = POLL_S) -> list[Record]:
         """Return the next records; waits up to `wait_s` when there are none, and not where it went on over a gap."""
         until_s = time.monotonic() + wait_s
+        if self._has_all:  # what came since was heard of
+            self._listener.wait(wait_s)
         while True:
             self._listener.begin()
             records, has_moved = self._read()
@@ -111,13 +115,16 @@ class LocalReader(LogReader):
         Whoever was read comes last the next time.
         """
         records: list[Record] = []
-        room, has_moved = self._most_bytes, False
+        room, has_moved, self._has_all = self._most_bytes, False, False
         with self._file.telling(), transaction(self._connection, "DEFERRED"):
             for each, extent in self._extents(self._positions).items():
                 if room <= 0 or len(records) >= self._most_records:
                     break
                 at = self._positions[each]
                 at = extent.beginning if at is None else at
+                if at == extent.end:
+                    self._positions[each] = at
+                    continue
                 taken, next_offset = self._take(each, extent, at, self._most_records - len(records), room)
                 records += [record for record, _ in taken]
                 room -= sum(size for _, size in taken)
@@ -125,6 +132,7 @@ class LocalReader(LogReader):
                     del self._positions[each]
                     has_moved = True
                 self._positions[each] = next_offset
+        self._has_all = room > 0 and len(records) < self._most_records
         return records, has_moved
 
     def _take(
@@ -161,18 +169,20 @@ class LocalReader(LogReader):
             found = self._connection.execute("SELECT id, topic_id FROM topics WHERE name = ?", (topic,)).fetchone()
         return found and (found[0], found[1])
 
-    def _extents_of(self, topic: str) -> list[_Extent]:
+    def _extents_of(self, topics: Collection[str]) -> dict[TopicPartition, _Extent]:
+        """Return those of all partitions of topics, by one statement: who waits for Python's lock waits once."""
+        marks = ", ".join("?" * len(topics))
         with self._file.telling():
             rows = self._connection.execute(
-                "SELECT partitions.id, beginning, end FROM partitions JOIN topics ON topics.id = topic "
-                "WHERE name = ? ORDER BY number",
-                (topic,),
+                "SELECT name, number, partitions.id, beginning, end FROM partitions JOIN topics ON topics.id = topic "
+                f"WHERE name IN ({marks}) ORDER BY number",
+                (*topics,),
             ).fetchall()
-        return list(map(_Extent._make, rows))
+        return {TopicPartition(name, number): _Extent(*extent) for name, number, *extent in rows}
 
     def _extents(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, _Extent]:
         asked = [TopicPartition(*each) for each in partitions]
-        of_topics = {topic: self._extents_of(topic) for topic in {each.topic for each in asked}}
-        if missing := [each.topic for each in asked if each.partition >= len(of_topics[each.topic])]:
+        extents = self._extents_of({each.topic for each in asked})
+        if missing := [each.topic for each in asked if each not in extents]:
             raise NoSuchTopicError(missing)
-        return {each: of_topics[each.topic][each.partition] for each in asked}
+        return {each: extents[each] for each in asked}

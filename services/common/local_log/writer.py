@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from services.common.clock import Clock
@@ -37,22 +37,25 @@ def kept_topics(connection: sqlite3.Connection) -> Iterator[KeptTopic]:
 class _Draft:
     """The rows of a transaction by partition, and where the next one stands."""
 
-    def __init__(self, connection: sqlite3.Connection, now_ms: int) -> None:
-        self._connection, self._now_ms = connection, now_ms
+    def __init__(self, connection: sqlite3.Connection, now_ms: int, ends: Mapping[int, int]) -> None:
+        self._connection, self._now_ms, self._before = connection, now_ms, ends
         self._rows: dict[int, list[tuple[Any, ...]]] = {}
-        self._ends: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
 
     def add(self, partition: int, record: NewRecord) -> int:
         """Take a record, and return its offset."""
         if partition not in self._rows:
-            found = self._connection.execute("SELECT end FROM partitions WHERE id = ?", (partition,))
-            (self._ends[partition],) = found.fetchone()
+            self.ends[partition] = self._before[partition] if partition in self._before else self._end(partition)
             self._rows[partition] = []
-        offset = self._ends[partition]
+        offset = self.ends[partition]
         timestamp_ms = self._now_ms if record.timestamp_ms is None else record.timestamp_ms
         self._rows[partition].append(row_of(offset, timestamp_ms, record.key, record.value, record.headers))
-        self._ends[partition] = offset + 1
+        self.ends[partition] = offset + 1
         return offset
+
+    def _end(self, partition: int) -> int:
+        (end,) = self._connection.execute("SELECT end FROM partitions WHERE id = ?", (partition,)).fetchone()
+        return int(end)
 
     def insert(self) -> None:
         """Write the rows."""
@@ -60,7 +63,7 @@ class _Draft:
             self._connection.executemany(_INSERT.format(id=partition), rows)
             self._connection.execute(
                 "UPDATE partitions SET end = ?, bytes = bytes + ? WHERE id = ?",
-                (self._ends[partition], sum(map(size_of_row, rows)), partition),
+                (self.ends[partition], sum(map(size_of_row, rows)), partition),
             )
 
 
@@ -70,6 +73,7 @@ class Writer:
     def __init__(self, file: LogFile, connection: sqlite3.Connection, clock_us: Clock) -> None:
         self._file, self._connection, self._clock_us = file, connection, clock_us
         self._topics: dict[str, KeptTopic] = {}
+        self._ends: dict[int, int] = {}  # of partitions, as long as nobody else writes
         self._data_version = -1
         self.has_news = False  # of others, for whoever reads
 
@@ -78,9 +82,11 @@ class Writer:
         self._file.refuse_lost()
         with self._file.telling(), transaction(self._connection):
             self.look()
-            draft = _Draft(self._connection, self._clock_us() // 1_000)
+            ends, self._ends = self._ends, {}  # after a fault they are read again
+            draft = _Draft(self._connection, self._clock_us() // 1_000, ends)
             outcomes = [self._outcome(append, draft) for append in appends]
             draft.insert()
+        self._ends = ends | draft.ends
         return outcomes
 
     def look(self) -> None:
@@ -89,6 +95,7 @@ class Writer:
         if version != self._data_version:
             self._data_version, self.has_news = version, True
             self._topics.clear()
+            self._ends.clear()
 
     def _outcome(self, append: Append, draft: _Draft) -> list[RecordPosition] | Exception:
         try:
