@@ -238,7 +238,12 @@ def _upsert(dialect: str, table: Table, keep: tuple[str, ...]) -> Any:
 
 def widen(connection: Connection, table: Table, least: str, greatest: str) -> Any:
     """Return an insert into `table`; a row of the same primary key keeps the `least` and the `greatest` of both."""
-    statement = _insert(connection.dialect.name, table)
+    return _widen(connection.dialect.name, table, least, greatest)
+
+
+@cache  # as above
+def _widen(dialect: str, table: Table, least: str, greatest: str) -> Any:
+    statement = _insert(dialect, table)
     new, old = statement.excluded, table.c
     widened = {
         least: case((new[least] < old[least], new[least]), else_=old[least]),

@@ -20,6 +20,7 @@ from services.alerting.store.tables import leases
 
 LOOKED_AT_EVERY_S = 0.5
 WRITING = "writing"
+PRESENT_TERM = select(leases.c.holder).where(leases.c.name == WRITING)  # to make it takes longer than to run it
 
 logger = logging.getLogger(__name__)
 
@@ -112,4 +113,4 @@ class Lease(threading.Thread):
 
 
 def _present_term(connection: Connection) -> str | None:
-    return connection.execute(select(leases.c.holder).where(leases.c.name == WRITING)).scalar()
+    return connection.execute(PRESENT_TERM).scalar()
