@@ -14,7 +14,6 @@ from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 
 from coincide.fusion.batches.cores import FusionCores
-from coincide.fusion.control.limits import Limits
 from services.alerting.server import build_app as build_alerting
 from services.common.access.asgi import Application, Guarded
 from services.common.access.component_access import ComponentAccess
@@ -52,7 +51,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     log.create_topics(topics_of_line(load_topics(settings.topics_path, names), names))
     append_first_sensors(log, ingest)
     clients = ClientsOfLog(log, names)
-    cores = FusionCores(load_streams(ingest.streams_path), Limits(), clock_s=time.thread_time)
+    cores = FusionCores(load_streams(ingest.streams_path), settings.limits, clock_s=time.thread_time)
     status = StatusMetrics()
 
     def session(followed: Iterable[str], watched: str) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coincide.fusion.control.limits import Limits
 from services.alerting.settings import AlertingSettings
 from services.backup.database import database_beside
 from services.common.settings import CONFIG_VARIABLE, S, load_settings
@@ -14,6 +15,7 @@ from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
 from services.line.forwarding.forward_settings import LineOwnSettings
+from spark_jobs.settings import FusionSettings
 
 LOG = "log.sqlite3"
 #: A commit to a file beside the log costs a millisecond.
@@ -30,6 +32,8 @@ class LineSettings:
     alerting: AlertingSettings
     console: ConsoleSettings
     own: LineOwnSettings
+    limits: Limits
+    """Bounds of the engine, from the file and the variables of the fusion job."""
 
     @property
     def log_path(self) -> Path:
@@ -70,4 +74,5 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
             fusion_url=f"{components}fusion",
         ),
         load_settings(LineOwnSettings, Path("config/line.yaml"), environ),
+        settings_of(FusionSettings, "fusion.yaml").limits,
     )
