@@ -25,6 +25,7 @@ from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess, access_metrics, export_readiness
 from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.http.query_contract import query_schema
 from services.common.kafka.clients import create_producer
 from services.common.kafka.connection import KafkaConnection
@@ -45,7 +46,7 @@ from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.recovery.halt import HaltMetrics
 from spark_jobs.recovery.losses import Losses
-from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
+from spark_jobs.settings import ArchiveSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
 TITLES = {"kafka": "the connection to Kafka", "line": "a line in one process"}

@@ -27,6 +27,7 @@ from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
 from coincide.wire.declarations.template_proposal import proposal_of
 from services.common.clock import system_clock_us
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.log.faults import LogError
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.settings import SettingsError
@@ -34,7 +35,6 @@ from services.history.runs.calibration_tasks import LEARNT, ByConsensus, ByPool,
 from spark_jobs.calibrating import sources
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.job.session import SessionError, create_session, end_session, shipped_code
-from spark_jobs.settings import FusionSettings
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from coincide import Stream
 from coincide.fusion.batches.cores import CoreFactory, FusionCores
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.program.stop_signals import stop_event
 from services.common.settings import load_streams
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.session import SessionError
 from spark_jobs.recovery.checkpoint import LockError, ask_for_rebuild
-from spark_jobs.settings import FusionSettings
 
 logger = logging.getLogger("spark_jobs.fusion")  # as a module that is run it has another name
 

@@ -15,6 +15,7 @@ from kafka.errors import KafkaError
 from coincide.fusion.control.limits import Limits
 from coincide.queries import AnyQuery
 from services.common.access.component_access import ComponentAccess
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.clients import create_consumer
 from services.common.kafka.kafka_log_reader import KafkaLogReader
 from services.common.log.faults import LogError
@@ -38,7 +39,7 @@ from services.history.runs.run_queue import Kept, RunQueue
 from services.history.runs.run_server import create_app
 from services.history.runs.run_service import query_named, read_query, run_service, usual_source
 from spark_jobs.calibrating.proposing import propose
-from spark_jobs.settings import FusionSettings, HistorySettings
+from spark_jobs.settings import HistorySettings
 from spark_jobs.spark_staff import SparkStaff
 
 CANCELLED = 130  # as a shell says of what Ctrl-C has ended

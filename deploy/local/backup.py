@@ -16,10 +16,10 @@ from services.backup.database import database_file
 from services.backup.exact_logs import KafkaPlace
 from services.backup.folder import BackupError, Manifest, opened
 from services.backup.whole import Places, restore, save
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import CONFIG_VARIABLE, SettingsError, located
 from services.common.topics import load_topics
 from spark_jobs.recovery.checkpoint import ask_for_rebuild
-from spark_jobs.settings import FusionSettings
 
 
 def back_up(system: System, folder: Path) -> Manifest:

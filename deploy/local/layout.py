@@ -15,12 +15,13 @@ from deploy.host.machine import ROOT, RUNTIME, LocalError, free_ports
 from deploy.jvm.class_archives import class_archives
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import trust_context
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import S, SettingsError, load_settings, located
 from services.common.topic_names import DEFAULT_NAMES, TopicNames
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
+from spark_jobs.settings import ArchiveSettings, HistorySettings
 
 #: The folder of the files that the processes of a system are started with.
 HERE = Path(__file__).resolve().parent

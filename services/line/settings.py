@@ -10,12 +10,12 @@ from typing import Any
 from coincide.fusion.control.limits import Limits
 from services.alerting.settings import AlertingSettings
 from services.backup.database import database_beside
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import CONFIG_VARIABLE, S, load_settings
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
 from services.line.forwarding.forward_settings import LineOwnSettings
-from spark_jobs.settings import FusionSettings
 
 LOG = "log.sqlite3"
 #: A commit to a file beside the log costs a millisecond.

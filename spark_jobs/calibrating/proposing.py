@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal
+from services.common.engine.fusion_settings import SessionSettings
 from services.common.kafka.clients import close_producer, create_producer
 from services.common.kafka.log_faults import telling
-from spark_jobs.settings import SessionSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
 

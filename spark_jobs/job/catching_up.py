@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from coincide.fusion.batches.batch_parts import BatchParts
+from services.common.engine.fusion_settings import FusionSettings
 from spark_jobs.job.batch_metrics import Offsets, next_offset
 from spark_jobs.job.status_follower import KafkaReader
-from spark_jobs.settings import FusionSettings
 
 MANY_BATCHES = 2
 """So many usual batches of records are worth a start of their own, which takes about a second."""

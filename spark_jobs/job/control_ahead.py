@@ -14,9 +14,9 @@ from kafka.errors import KafkaError
 
 from coincide.wire.declarations.query_record import QueryRecord, decode_query
 from coincide.wire.fields import UNREADABLE
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.log.reader import StoppedError
 from spark_jobs.job.status_follower import KafkaReader
-from spark_jobs.settings import FusionSettings
 
 logger = logging.getLogger(__name__)
 

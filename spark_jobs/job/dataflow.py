@@ -14,11 +14,11 @@ from coincide.fusion.batches.batch_parts import BatchParts
 from coincide.fusion.batches.cores import CoreFactory
 from coincide.fusion.batches.live_shard import DEFERRALS, OUTPUT_TOPICS
 from services.common.checkpoint_folder import spark_folder
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.java_options import spark_options
 from spark_jobs.job.catching_up import PartsInBulk
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_SCHEMA, FusionProcessor
-from spark_jobs.settings import FusionSettings
 
 SOURCE_TOPICS = ("detections", "queries")  # of which no record may be lost; of deferrals each may
 EARLIEST = -2  # as Spark calls it where offsets are named

@@ -24,6 +24,7 @@ from services.common.backoff import Backoff
 from services.common.checkpoint_folder import spark_folder
 from services.common.engine.carried_state import CarriedState
 from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
+from services.common.engine.fusion_settings import FusionSettings, SparkSettings
 from services.common.kafka.clients import described_topics
 from services.common.kafka.faults import refusal_of
 from services.common.log.records import TopicPartition
@@ -50,7 +51,6 @@ from spark_jobs.recovery.checkpoint import (
 from spark_jobs.recovery.halt import ExpiredHalt, Halt, HaltMetrics, refuse_lost_records
 from spark_jobs.recovery.losses import Losses
 from spark_jobs.recovery.rebuilds import Rebuilds
-from spark_jobs.settings import FusionSettings, SparkSettings
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from services.common.engine.fusion_settings import SessionSettings
 from services.common.kafka.java_options import HIDDEN_OPTIONS
 from services.common.settings import SettingsError
-from spark_jobs.settings import SessionSettings
 
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"

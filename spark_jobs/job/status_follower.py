@@ -10,6 +10,7 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.fusion_settings import MOST_SHARDS, FusionSettings
 from services.common.kafka.clients import create_consumer, create_producer
 from services.common.kafka.faults import MissingTopicError
 from services.common.kafka.follower_thread import FollowerThread
@@ -17,7 +18,6 @@ from services.common.kafka.topic_reader import TopicReader
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.recovery.halt import Halt
 from spark_jobs.recovery.rebuilds import Rebuilds
-from spark_jobs.settings import MOST_SHARDS, FusionSettings
 
 REBUILD_TOLD_EVERY_S = 1.0
 

@@ -12,12 +12,12 @@ from coincide.fusion.records.kafka_records import Output
 from deploy.host.machine import free_ports
 from services.common.access.component_access import ComponentAccess
 from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.job_server import job_server
 from spark_jobs.job.restarts import Liveliness
-from spark_jobs.settings import FusionSettings
 from tests.console.line import Line
 
 STALE_AFTER_S = 3600.0

@@ -16,10 +16,11 @@ import yaml
 
 from deploy.host.machine import ROOT
 from services.alerting.settings import AlertingSettings
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import ListeningSettings, load_settings
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
+from spark_jobs.settings import ArchiveSettings, HistorySettings
 
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))

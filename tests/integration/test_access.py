@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry
 from deploy.host.machine import ROOT, free_ports
 from deploy.local.broker import Broker
 from services.common.access.component_access import ComponentAccess
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.program.skeleton import REFUSED
 from services.ingest.registry.seed import seed
 from spark_jobs.job.job_server import job_server
-from spark_jobs.settings import FusionSettings
 from tests.browser import find_browser
 from tests.integration.service_process import (
     AlertingProcess,

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
+from services.common.engine.fusion_settings import FusionSettings
 from spark_jobs.job.dataflow import shard_keys, spark_hash
 from spark_jobs.job.session import create_session, end_session, is_lost
 from spark_jobs.recovery.checkpoint import LockError, lock_checkpoint, lock_path
-from spark_jobs.settings import FusionSettings
 
 pytestmark = pytest.mark.jvm
 

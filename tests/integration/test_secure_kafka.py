@@ -20,13 +20,13 @@ from pyspark.sql import SparkSession
 from deploy.host.machine import ROOT, free_ports
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.clients import create_admin, create_consumer, create_producer, described_topics
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import KafkaRefusedError
 from services.common.kafka.java_options import spark_options
 from services.ingest.registry.seed import seed
 from spark_jobs.job.session import create_session, end_session
-from spark_jobs.settings import FusionSettings
 from tests.certificates import Authority
 from tests.integration.secure_broker import BOBS_PASSWORD, PASSWORD, SecureBroker, secure_broker
 from tests.integration.service_process import run_module, running_ingest

@@ -17,11 +17,12 @@ from deploy.local.layout import HERE, Layout
 from deploy.local.supervision import owner_of
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES
 from services.alerting.settings import AlertingSettings
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import load_settings
 from services.common.topic_names import DEFAULT_NAMES
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
+from spark_jobs.settings import ArchiveSettings, HistorySettings
 
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
 

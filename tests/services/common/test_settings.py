@@ -7,9 +7,9 @@ import pytest
 from pydantic import Field, ValidationError
 
 from services.alerting.settings import AlertingSettings
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import ComponentSettings, FrozenSettings, SettingsError, load_settings, load_streams
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import FusionSettings
 
 COMPONENTS = {"ingest": IngestSettings, "fusion": FusionSettings, "alerting": AlertingSettings}
 

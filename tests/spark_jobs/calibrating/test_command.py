@@ -10,10 +10,10 @@ import pytest
 from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
 from coincide.wire.declarations.template_proposal import TemplateProposal
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.program.skeleton import REFUSED
 from services.common.settings import SettingsError
 from spark_jobs import calibrate as command
-from spark_jobs.settings import FusionSettings
 
 WITHIN = Window(lo_s=-5.0, hi_s=5.0)
 

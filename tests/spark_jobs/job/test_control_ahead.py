@@ -6,10 +6,10 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.log.records import Record
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.status_follower import KafkaReader
-from spark_jobs.settings import FusionSettings
 
 DEEP = b'{"more": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from coincide.fusion.batches.live_shard import DEFERRALS
+from services.common.engine.fusion_settings import FusionSettings
 from spark_jobs.job.dataflow import EARLIEST, source_options
-from spark_jobs.settings import FusionSettings
 
 DETECTIONS, CONTROL = ("detections",), ("queries", DEFERRALS)
 

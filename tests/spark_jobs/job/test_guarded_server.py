@@ -9,9 +9,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from services.common.access.component_access import ComponentAccess
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.connection import KafkaConnection
 from spark_jobs.job.job_server import job_server
-from spark_jobs.settings import FusionSettings
 from tests.services.kept_records import KeptRecords
 
 ORIGIN = "https://console.example"

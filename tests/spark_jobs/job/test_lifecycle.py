@@ -14,12 +14,12 @@ from unittest.mock import MagicMock
 import pytest
 from prometheus_client import CollectorRegistry
 
+from services.common.engine.fusion_settings import FusionSettings
 from spark_jobs.job import lifecycle
 from spark_jobs.job.batch_metrics import BatchMetrics
 from spark_jobs.job.lifecycle import SparkRun
 from spark_jobs.job.restarts import Liveliness
 from spark_jobs.recovery.checkpoint import LockError, lock_path
-from spark_jobs.settings import FusionSettings
 
 LOCK_AND_WAIT = """
 import fcntl, sys

@@ -17,12 +17,12 @@ from pyspark.sql.streaming.listener import QueryIdleEvent
 from coincide.sliding.choice import TYPICAL
 from services.common.access.component_access import ComponentAccess
 from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText
 from spark_jobs.job.job_server import job_server
 from spark_jobs.job.restarts import Liveliness
-from spark_jobs.settings import FusionSettings
 
 OPERATOR_COUNTS = ("numRowsUpdated", "numRowsRemoved", "allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 OPERATOR_MORE = ("numRowsDroppedByWatermark", "numShufflePartitions", "numStateStoreInstances")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from services.common.backoff import Backoff
+from services.common.engine.fusion_settings import FusionSettings
 from spark_jobs.job.restarts import KAFKA_AWAY, POLL_S, QUERY_ENDED, Liveliness, keep_running
 from spark_jobs.job.session import spark_properties
 from spark_jobs.recovery.halt import Halt
-from spark_jobs.settings import FusionSettings
 
 
 @dataclass

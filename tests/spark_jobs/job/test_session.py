@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import SettingsError, load_settings
 from spark_jobs.job.session import local_files, spark_properties, write_archive
-from spark_jobs.settings import FusionSettings
 
 
 def test_own_properties_win(tmp_path: Path) -> None:

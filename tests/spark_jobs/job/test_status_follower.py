@@ -9,10 +9,10 @@ from kafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
 from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.fusion_settings import FusionSettings
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.status_follower import KafkaFollower, retire_status
 from spark_jobs.recovery.rebuilds import Rebuilds
-from spark_jobs.settings import FusionSettings
 
 
 def test_lag_is_known_before_any_batch_and_unknown_once_kafka_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

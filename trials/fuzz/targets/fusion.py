@@ -12,13 +12,13 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord, Output, Topic
 from services.common.declared_streams import DeclaredStreams
 from services.common.engine.core_metrics import StatusMetrics
+from services.common.engine.fusion_settings import FusionSettings
 from services.history.archiving.frame_rows import FrameRows
 from services.history.replaying.topic_records import TopicRecord
 from services.history.runs.live_answer import read_history
 from spark_jobs.calibrating.sources import _rows
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.recovery.rebuilds import Rebuilds
-from spark_jobs.settings import FusionSettings
 from tests.coincide.fusion.inputs import (
     STREAMS,
     Row,

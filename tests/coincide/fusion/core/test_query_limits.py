@@ -16,7 +16,7 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.readings import window_records
 from coincide.joins.search.search import Search
 from deploy.host.machine import ROOT
-from spark_jobs.settings import FusionSettings
+from services.common.engine.fusion_settings import FusionSettings
 from tests.coincide.fusion import outputs
 from tests.coincide.fusion.inputs import STREAMS, Row, edge, frame, put, query_json, removal, started
 from tests.coincide.fusion.outputs import SavedCore, matches, pairs, status
