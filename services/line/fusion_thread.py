@@ -22,6 +22,7 @@ from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, TopicPartition
 from services.common.topic_names import TopicNames
 from services.line.changes_ahead import ChangesAhead
+from services.line.other_shards import retire_other_shards
 
 DETECTIONS: Topic = "detections"
 QUERIES: Topic = "queries"
@@ -77,6 +78,8 @@ class FusionThread(FollowerThread[LogReader]):
 
     def _begin(self, reader: LogReader) -> None:
         state = read_state(reader, self._names.full(SHARD_STATE))
+        if not state:
+            retire_other_shards(self._log, self._names)
         positions = positions_in(state)
         self._shard = LiveShard.restored(self._cores, 0, state) if state else LiveShard(0, 0, self._cores.create(0))
         self._status = None

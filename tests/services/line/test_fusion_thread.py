@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coincide import Histogram
 from coincide.fusion.core.fusion_core import FusionCore
 from services.common.local_log.local_log import LocalLog
-from services.common.log.records import TopicPartition
+from services.common.log.records import NewRecord, TopicPartition
 from services.line.changes_ahead import ChangesAhead
 from services.line.fusion_thread import DETECTIONS, QUERIES
 from tests.coincide.fusion.inputs import STREAMS, poisson_frames, put, query_json, removal
@@ -71,6 +71,23 @@ def test_an_engine_that_begins_anew_begins_where_the_log_does(tmp_path: Path) ->
         with fusing(log) as thread:
             wait_until_taken(log, thread)
         assert told(log, "matches") == expected()
+
+
+def test_an_engine_that_begins_anew_retires_the_shards_of_another(tmp_path: Path) -> None:
+    status = NAMES.full("status")
+    with opened(tmp_path) as log:
+        keys = [b"shard-0", b"shard-1", b"rebuild-1", b"shard-12"]
+        log.append([NewRecord(status, key, b"of another") for key in keys]).result(10)
+        append(log, INPUTS)
+        for _ in range(2):
+            with fusing(log) as thread:
+                wait_until_taken(log, thread)
+        with log.reader() as reader:
+            records = [each for some in reader.whole(status) for each in some]
+    newest = {each.key: each.value for each in records}
+    assert [key for key, value in newest.items() if value is None] == [b"shard-1", b"shard-12"]
+    assert [each.key for each in records if each.value is None] == [b"shard-1", b"shard-12"]
+    assert newest[b"rebuild-1"] == b"of another"
 
 
 def test_a_query_that_is_removed_gives_no_more_answers(tmp_path: Path) -> None:
