@@ -25,6 +25,9 @@ class ConsoleSettings(ListeningSettings):
     )
     archive_url: ServiceUrl | None = Field(None, description="The same of the archive job, where there is one.")
     history_url: ServiceUrl | None = Field(None, description="The same of the history process, where there is one.")
+    forwarding_url: ServiceUrl | None = Field(
+        None, description="The same of forwarding, which a line in one process may do."
+    )
     docs_url: str | None = Field(
         None,
         pattern=r"^https?://[^\s\"<>]+$",

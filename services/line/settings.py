@@ -55,6 +55,7 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
 
     base = f"http://{'127.0.0.1' if host in {'0.0.0.0', '::'} else host}:{port}"  # noqa: S104 - is what it is called
     components = f"{base}{COMPONENTS}"
+    line = load_settings(LineOwnSettings, Path("config/line.yaml"), environ)
     return LineSettings(
         folder,
         config / "topics.yaml",
@@ -72,7 +73,8 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
             ingest_url=f"{components}ingest",
             alerting_url=f"{components}alerting",
             fusion_url=f"{components}fusion",
+            forwarding_url=None if line.forward is None else f"{components}forwarding",
         ),
-        load_settings(LineOwnSettings, Path("config/line.yaml"), environ),
+        line,
         settings_of(FusionSettings, "fusion.yaml").limits,
     )

@@ -14,7 +14,7 @@ from services.console.rest.component_readings import ComponentReading, Component
 from services.console.rest.documents import AlertAnswer, PageAnswer
 from services.console.rest.services import Parameters, Rest, RestError, Service, Services
 
-COMPONENTS: tuple[Service, ...] = ("ingest", "fusion", "alerting", "archive", "history")
+COMPONENTS: tuple[Service, ...] = ("ingest", "fusion", "alerting", "archive", "history", "forwarding")
 LOOK_EVERY_S = 2.0
 ANSWER_WITHIN_S = 5.0
 KEPT_S = 300.0
@@ -67,6 +67,7 @@ WANTED = frozenset(
             )
         ),
         *(f"archive_{name}" for name in ("rows_total", "files_total")),
+        *(f"forwarding_{name}" for name in ("detections_total", "refused_total", "waiting_records")),
     )
 )
 

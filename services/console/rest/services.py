@@ -19,7 +19,7 @@ from services.common.fault_sentences import fault_of
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 
-Service = Literal["ingest", "alerting", "fusion", "archive", "history"]
+Service = Literal["ingest", "alerting", "fusion", "archive", "history", "forwarding"]
 Parameters = Mapping[str, str | int | float | bool | list[str] | None]
 T = TypeVar("T")
 LONGEST_LINES_BYTES = 256 * 2**20
@@ -69,6 +69,7 @@ class Services:
             "fusion": settings.fusion_url,
             "archive": settings.archive_url,
             "history": settings.history_url,
+            "forwarding": settings.forwarding_url,
         }
         self.urls: dict[Service, str] = {"ingest": settings.ingest_url, "alerting": settings.alerting_url}
         self.urls |= {service: url for service, url in jobs.items() if url is not None}

@@ -14,10 +14,13 @@ from services.console.rest.documents import AlertAnswer
 from services.console.rest.line_watch import LineReading
 from services.console.rest.services import Service
 
-Station = Literal["gateways", "ingest", "detections", "fusion", "results", "alerting", "people", "archive", "history"]
+Station = Literal[
+    "gateways", "ingest", "detections", "fusion", "results", "alerting", "people", "archive", "history", "forwarding"
+]
 #: From upstream to downstream; `detections` and `results` are the topics on Kafka before and behind fusion.
 STATIONS: tuple[Station, ...] = (
-    "gateways", "ingest", "detections", "fusion", "results", "alerting", "people", "archive", "history"
+    "gateways", "ingest", "detections", "fusion", "results", "alerting", "people", "archive", "history",
+    "forwarding",
 )  # fmt: skip
 
 RECENT_S = 300.0
@@ -128,4 +131,5 @@ _LAWS: tuple[Callable[[LineReading], Iterator[HealthFault]], ...] = (
     _whole("alerting", "nobody is told, no alert can be seen, and queries cannot be changed"),
     _whole("archive", "detections are kept on Kafka meanwhile, and archived later"),
     _whole("history", "no run over history is done"),
+    _whole("forwarding", "nothing goes to the line above, and waits in the log"),
 )

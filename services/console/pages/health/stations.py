@@ -232,6 +232,15 @@ def _archive(line: LineReading) -> list[Figure]:
     return [_rate("rows written", line, "archive", "rows"), _rate("files written", line, "archive", "files")]
 
 
+def _forwarding(line: LineReading) -> list[Figure]:
+    waits = line.of("forwarding").total("coincide_forwarding_waiting_records")
+    return [
+        _rate("forwarded", line, "forwarding", "detections"),
+        _rate("refused above", line, "forwarding", "refused"),
+        _number("wait", waits, lambda value: counted(value, "record"), "records"),
+    ]
+
+
 LINE: tuple[StationKind, ...] = (
     StationKind("gateways", "Gateways", "ingest", _gateways),
     StationKind("ingest", "Ingest", "ingest", _ingest),
@@ -244,4 +253,5 @@ LINE: tuple[StationKind, ...] = (
 BESIDE: tuple[StationKind, ...] = (
     StationKind("archive", "Archive", "archive", _archive),
     StationKind("history", "History", "history", lambda _line: []),
+    StationKind("forwarding", "Forwarding", "forwarding", _forwarding),
 )

@@ -25,6 +25,7 @@ FUSION = {
 INGEST = {"coincide_ingest_posts_total": 5}
 ALERTING = {"coincide_alerting_kafka_up": 1}
 WELL: dict[Service, Mapping[str, float]] = {"ingest": INGEST, "fusion": FUSION, "alerting": ALERTING}
+WAITING = {"coincide_forwarding_waiting_records": 12}
 LAG = 'coincide_fusion_lag_records{topic="coincide.detections"}'
 LAST_BATCH = "coincide_fusion_last_batch_timestamp_seconds"
 AWAY = "{} does not answer (nobody listens there)"
@@ -113,6 +114,10 @@ CASES: dict[str, tuple[LineReading, list[tuple[str, str]]]] = {
         reading(alert("line_stalled"), fusion=AWAY.format("fusion")),
         [("fusion", "Fusion does not answer (nobody listens there): no match is found meanwhile.")],
     ),
+    "a line above does not answer": (
+        LineReading({"forwarding": trend(WAITING, {}, "there is no connection to the line above")}, [], NOW_S),
+        [("forwarding", "Forwarding is not ready: there is no connection to the line above.")],
+    ),
     "an alert is told where fusion cannot be seen": (
         LineReading({"ingest": trend(INGEST, {})}, [alert("line_stalled")], NOW_S),
         [("fusion", "It is so: Because.")],
@@ -139,6 +144,13 @@ def test_a_line_that_is_not_seen_has_no_number_and_no_state_that_is_well() -> No
             view = kind.view(line, faults_of(line))
             assert view.state != "well"
             assert {figure.words for figure in view.figures} <= {"unknown"}
+
+
+def test_what_is_to_be_forwarded_is_a_figure() -> None:
+    [kind] = [each for each in BESIDE if each.station == "forwarding"]
+    line = LineReading({"forwarding": trend(WAITING, {})}, [], NOW_S)
+    assert kind.view(line, ()).state == "well"
+    assert "12 records" in [each.words for each in kind.figures(line)]
 
 
 def test_a_quantile_lies_within_its_bucket() -> None:
