@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.demo import applied_query, post_all, wait_for_matches
 from deploy.local.layout import Layout
-from deploy.local.sn1987a import QUERIES, expected_matches, posts
 from deploy.local.system import System
+from services.demo.programme import applied_query, post_all, wait_for_matches
+from services.demo.sn1987a import QUERIES, expected_matches, posts
 from tests.check import unclosed
 from tests.examples import register_profiles
 from tests.integration.service_process import archived_rows

@@ -7,7 +7,7 @@
 - `command`: what runs to its end before the next process starts
 - `progress`: what a person sees while a system starts
 - `backup`: all that a system remembers, into a folder and back
-- `demo`: what ``make demo`` shows, of `sn1987a` (1987) and of `harbour` (now)
+- `demo`: how ``make demo`` shows on it what `services.demo` has, of 1987 and of now
 
 It stands on `deploy.host` (this machine, and waiting on it) and `deploy.jvm` (Java and its jars).
 Only tests, benchmarks and the command (`__main__`) import from here.

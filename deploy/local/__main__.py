@@ -24,6 +24,7 @@ from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
 from services.common.log_clients import KafkaClients
 from services.common.settings import CONFIG_VARIABLE
+from services.demo.programme import DemoError
 
 POLL_S = 0.5
 CAUGHT_UP = 0.99  # some always wait where detections come all the time
@@ -112,7 +113,10 @@ def _demo(system: System) -> None:
         raise
     except PartlyUpError as missing:  # the demo does without
         print(f"coincide: {missing}")
-    run_demo(system, detach=_is_set("DETACH"))
+    try:
+        run_demo(system, detach=_is_set("DETACH"))
+    except DemoError as error:
+        raise LocalError(str(error)) from error
 
 
 def _monitor(system: System) -> None:

@@ -15,6 +15,7 @@ import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.host.machine import LocalError, is_free, wait_until
+from deploy.host.patience import Patience
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
 from deploy.local.broker import answers
@@ -29,7 +30,7 @@ from spark_jobs.job.restarts import HALTED
 PROCESSES = ("kafka", "alerting", "fusion", "ingest", "console")
 #: What runs only where an archive is configured: one keeps all detections in Parquet, the other asks them.
 OF_ARCHIVE = ("archive", "history")
-#: What only the demo starts: it posts what the microphones of a harbour hear now (`deploy.local.harbour`).
+#: What only the demo starts: it posts what the microphones of a harbour hear now (`services.demo.harbour`).
 HARBOUR = "harbour"
 #: What the others do without: where it does not come up, they stay.
 OPTIONAL = frozenset({"console", *OF_ARCHIVE, HARBOUR})
@@ -38,6 +39,7 @@ OPTIONAL = frozenset({"console", *OF_ARCHIVE, HARBOUR})
 Report = Callable[[str, str], None]
 
 STRAGGLERS_TIMEOUT_S = 20.0
+WAIT_BUDGET_S = 120.0  # of processor time of the whole system
 _HTTP_TIMEOUT_S = 30.0
 _POLL_S = 0.2
 
@@ -57,6 +59,9 @@ def _silent(name: str, state: str) -> None:
 class System:
     """One system on ``layout``: its process runner, and HTTP clients of its two services, until `down`."""
 
+    #: What the demo says to a person who is stuck.
+    afresh, logs = "`make clean` starts afresh", "see `make logs`"
+
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.supervision = Supervision(layout)
@@ -71,6 +76,10 @@ class System:
     def alerting(self) -> httpx2.Client:
         """A client of alerting."""
         return self._client("alerting")
+
+    def wait(self, is_so: Callable[[], bool]) -> str | None:
+        """Return None as soon as ``is_so()`` holds; else what the system did, once it is in vain."""
+        return Patience(lambda: [self.supervision.runner()], WAIT_BUDGET_S).wait(is_so)
 
     def _client(self, name: str) -> httpx2.Client:
         client = httpx2.Client(base_url=self.layout.url(name), timeout=_HTTP_TIMEOUT_S, verify=self._trust)

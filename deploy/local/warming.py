@@ -17,10 +17,9 @@ from deploy.host.machine import exit_with
 from deploy.jvm.class_archives import ClassArchives, class_archives, write_option
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import Java, find_java
-from deploy.local.demo import wait_in_patience
-from deploy.local.harbour import BANG, microphones, play
 from deploy.local.layout import Layout
 from deploy.local.system import System
+from services.demo.harbour import BANG, microphones, play
 from spark_jobs.job.session import DRIVER_OPTIONS
 
 #: A Java writes its archive when it ends: in some 5 s, and in minutes on a machine that is busy with something else.
@@ -66,7 +65,7 @@ def _find_a_match(system: System) -> None:
     with httpx2.Client(base_url=system.layout.url("ingest"), timeout=10) as ingest:
         harbour = threading.Thread(target=play, args=(ingest, microphones(), ended))
         harbour.start()
-        wait_in_patience(system, lambda: bool(system.alerting.get(f"/v1/matches?query={BANG}").json()["items"]))
+        system.wait(lambda: bool(system.alerting.get(f"/v1/matches?query={BANG}").json()["items"]))
         ended.set()
         harbour.join()
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from coincide import Stream
 from services.common.fault_sentences import describe_errors
 from services.common.kafka.connection import SECRETS, KafkaConnection
+from services.common.shipped_config import SHIPPED_CONFIG
 from services.common.topic_names import DEFAULT_PREFIX, PREFIX_PATTERN, TopicNames
 
 CONFIG_VARIABLE = "COINCIDE_CONFIG"
@@ -195,13 +196,13 @@ def located(path: Path, environ: Mapping[str, str]) -> Path:
 
     So what somebody has configured lies outside the tracked files, and what they have not is as shipped.
     """
-    folder = environ.get(CONFIG_VARIABLE)
-    if not folder or path.parts[:1] != ("config",):
+    if path.parts[:1] != ("config",):
         return path
-    if not Path(folder).is_dir():
+    folder = environ.get(CONFIG_VARIABLE)
+    if folder and not Path(folder).is_dir():
         raise SettingsError(f"{CONFIG_VARIABLE}: {folder!r} is no folder")
-    own = Path(folder, *path.parts[1:])
-    return own if own.exists() else path
+    places = (Path(each, *path.parts[1:]) for each in (folder or "config", "config", SHIPPED_CONFIG))
+    return next((each for each in places if each.exists()), path)
 
 
 def read_yaml(path: Path) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coincide import Histogram
-from deploy.local.sn1987a import ANY_TWO, QUERIES
 from deploy.local.system import System
+from services.demo.sn1987a import ANY_TWO, QUERIES
 from tests.integration.service_process import archived_rows
 from tests.patience import until
 

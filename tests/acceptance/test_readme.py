@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from deploy.host.machine import ROOT
-from deploy.local.demo import applied_query, wait_for_episode
-from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
+from services.demo.programme import applied_query, wait_for_episode
+from services.demo.sn1987a import TWO_OF_THREE
 from tests.docs.page_blocks import read_blocks
 from tests.docs.page_runs import PageRun, nothing_left
 from tests.on_lines import on_both_whole

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from deploy.local import sn1987a
-from deploy.local.demo import applied_query, matches_of, wait_for_episode
-from deploy.local.sn1987a import ALL_THREE, ANY_TWO, TWO_OF_THREE
 from deploy.local.system import System
+from services.demo import sn1987a
+from services.demo.programme import applied_query, matches_of, wait_for_episode
+from services.demo.sn1987a import ALL_THREE, ANY_TWO, TWO_OF_THREE
 from tests.on_lines import on_both_whole
 
 pytestmark = on_both_whole

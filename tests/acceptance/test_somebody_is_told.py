@@ -11,8 +11,8 @@ from itertools import count
 import httpx2
 import pytest
 
-from deploy.local.demo import applied_query
 from deploy.local.system import System
+from services.demo.programme import applied_query
 from tests.integration.webhook_sink import SECRET, Sink, running_sink
 from tests.on_lines import on_both_whole
 from tests.patience import until

@@ -26,8 +26,6 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal, proposal_in
 from deploy.host.machine import ROOT, free_ports, wait_until
-from deploy.local.harbour import microphones, play
-from deploy.local.sn1987a import posts
 from services.alerting.app import create_app as create_alerting
 from services.alerting.kafka.projection import Progress
 from services.alerting.live.hub import LiveHub
@@ -44,6 +42,8 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.clock import system_clock_us
 from services.common.settings import load_streams
+from services.demo.harbour import microphones, play
+from services.demo.sn1987a import posts
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.frame import Frame
 from services.ingest.kafka.publisher import KafkaPublisher

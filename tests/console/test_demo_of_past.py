@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from deploy.local.sn1987a import TWO_OF_THREE
 from deploy.local.system import System
+from services.demo.sn1987a import TWO_OF_THREE
 from tests.console.conftest import shoot
 
 pytestmark = pytest.mark.jvm

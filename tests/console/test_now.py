@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from coincide import Histogram
-from deploy.local.sn1987a import posts
+from services.demo.sn1987a import posts
 from services.ingest.registry.sensors import Sensor
 from tests.console.conftest import painted, shoot, until_chart
 from tests.console.line import Line

@@ -19,8 +19,8 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
-from deploy.local.harbour import microphones, reports
 from services.console.pages.shown_range import ShownRange
+from services.demo.harbour import microphones, reports
 from tests.console.conftest import running_console
 from tests.console.past import running_past
 from tests.console.watched_line import WatchedLine, watched_line

@@ -7,9 +7,9 @@ import httpx2
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.harbour import BANG
-from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from services.alerting.records.records import Topics
+from services.demo.harbour import BANG
+from services.demo.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from tests.integration.service_process import AlertingProcess, metric, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until

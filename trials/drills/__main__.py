@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.host.machine import LocalError, exit_with
-from deploy.local.demo import applied_query, post_all
-from deploy.local.harbour import BANG
 from deploy.local.layout import Layout
 from deploy.local.monitor import find_programs
 from deploy.local.start_progress import lines
 from deploy.local.system import HARBOUR, System
+from services.demo.harbour import BANG
+from services.demo.programme import applied_query, post_all
 from trials.drills import first_row
 from trials.drills.drill import Outcome, drill, wait_for_calm
 from trials.drills.faults import FAULTS, Fault, Line

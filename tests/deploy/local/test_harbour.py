@@ -14,12 +14,12 @@ import psutil
 import pytest
 
 from deploy.host.machine import ROOT
-from deploy.local import demo
-from deploy.local.demo import bang_sentence, new_bangs
-from deploy.local.harbour import APART_S, AREA, STREAM, TOO_OLD_S, microphones, play, reports
 from deploy.local.layout import Layout
 from deploy.local.system import HARBOUR, System
 from services.common.settings import load_streams
+from services.demo import programme
+from services.demo.harbour import APART_S, AREA, STREAM, TOO_OLD_S, microphones, play, reports
+from services.demo.programme import bang_sentence, new_bangs
 
 START_S = 1_700_000_000.0
 TEMPLATES = microphones()
@@ -104,7 +104,7 @@ def test_each_new_match_is_shown_once_and_an_outage_changes_nothing(monkeypatch:
         items = [{"id": f"m-{at_us}", "received_at_us": at_us} for at_us in page or []]
         return httpx2.Response(200 if page else 503, json={"items": items})
 
-    monkeypatch.setattr(demo, "_WATCH_EVERY_S", 0)
+    monkeypatch.setattr(programme, "_WATCH_EVERY_S", 0)
     system = System(Layout.isolated(ROOT))
     system.alerting = httpx2.Client(base_url="http://alerting", transport=httpx2.MockTransport(answer))
     monkeypatch.setattr(system.supervision, "runner", psutil.Process)  # it is waited for in patience

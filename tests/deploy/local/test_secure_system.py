@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from deploy.host.machine import LocalError
-from deploy.local.harbour import BANG
 from deploy.local.layout import COMPONENTS, Layout
 from deploy.local.system import HARBOUR, System
+from services.demo.harbour import BANG
 from tests.browser import find_browser
 from tests.patience import until
 from tests.services.https_server import https_server, signed_certificate

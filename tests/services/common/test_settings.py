@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from services.alerting.settings import AlertingSettings
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import ComponentSettings, FrozenSettings, SettingsError, load_settings, load_streams
+from services.common.shipped_config import SHIPPED_CONFIG
 from services.ingest.settings import IngestSettings
 
 COMPONENTS = {"ingest": IngestSettings, "fusion": FusionSettings, "alerting": AlertingSettings}
@@ -140,3 +141,15 @@ def test_a_folder_of_ones_own_comes_before_config(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="COINCIDE_CONFIG: '/nowhere' is no folder"):
         load_settings(Located, None, {"COINCIDE_CONFIG": "/nowhere"})
     assert load_settings(Located, None, {}) == Located()
+
+
+def test_where_there_is_no_config_its_files_are_those_that_are_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = Located(streams_path=SHIPPED_CONFIG / "streams.yaml", sensors_path=SHIPPED_CONFIG / "sensors.yaml")
+    assert load_settings(Located, None, {}) == shipped
+    assert load_streams(shipped.streams_path).keys() >= {"neutrino", "noise"}
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "streams.yaml").write_text("streams: {}\n")
+    assert load_settings(Located, None, {}).streams_path == Path("config/streams.yaml")

@@ -12,10 +12,10 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from deploy.host.machine import ROOT, free_ports
-from deploy.local.sn1987a import posts
 from services.common.local_log.local_log import LocalLog
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
+from services.demo.sn1987a import posts
 from services.line.fusion_thread import DETECTIONS, QUERIES
 from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import until

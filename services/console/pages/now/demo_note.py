@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from services.common.shipped_config import SHIPPED_CONFIG
 from services.console.rest.query_answers import QueryAnswer
 from services.console.rest.services import ChangeRequest, Rest, RestError, Service, path_of
 
-EXAMPLE = Path("config/examples/sn1987a")
+EXAMPLE = SHIPPED_CONFIG / "examples/sn1987a"
 AREA, STREAM, QUERY = "sn1987a", "neutrino", "sn1987a-two-of-three"
 PATH = f"/v1/queries/{QUERY}"
 IS_THERE = 412

@@ -12,10 +12,10 @@ from coincide import Histogram
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.wire.declarations.sensor_record import Particulars
 from deploy.host.machine import ROOT
-from deploy.local import sn1987a
-from deploy.local.harbour import APART_S, AREA, STREAM, reports
 from services.alerting.queries.edits import load_queries
 from services.common.settings import load_streams
+from services.demo import sn1987a
+from services.demo.harbour import APART_S, AREA, STREAM, reports
 from services.ingest.registry.sensors import NO_PARTICULARS
 from services.ingest.registry.sensors_file import load_sensors
 from tests.coincide.fusion.inputs import Row, frame, heartbeat, put, started

@@ -6,8 +6,8 @@ import yaml
 
 from coincide.queries import query_from_json
 from deploy.host.machine import ROOT
-from deploy.local.sn1987a import posts
 from services.console.pages.now import demo_note
+from services.demo.sn1987a import posts
 
 
 def test_it_declares_what_the_configuration_declares() -> None:

@@ -1,14 +1,15 @@
 """What three microphones of a harbour hear now: made up, and posted as gateways post, until SIGTERM.
 
-Only the demo starts it, under the process runner of its system, which says where ingest is (``COINCIDE_LOCAL_INGEST``).
-Every 10 to 14 s there is a bang.  Each microphone may miss it, and reports it as late, or with as wrong a clock, as its
-template in config/sensors.yaml says.  That makes 3 detections in 10 s at most, and on average one in 5 s.
+``make demo`` runs it as a process, told where ingest is (``COINCIDE_LOCAL_INGEST``). ``coincide serve --demo`` plays it
+in a thread. Every 10 to 14 s there is a bang. Each microphone may miss it, and reports it as late, or with as wrong
+a clock, as its template in config/sensors.yaml says. That makes 3 detections in 10 s at most, on average one in 5 s.
 """
 
 import logging
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,11 +19,12 @@ from pathlib import Path
 import httpx2
 
 from coincide import Histogram
-from deploy.host.machine import ROOT, LocalError, exit_with
 from services.common.access.component_access import trust_context
 from services.common.operations import configure_logs
+from services.common.program.skeleton import exit_status
 from services.common.program.stop_signals import set_by_signals
-from services.common.settings import load_streams
+from services.common.settings import SettingsError, load_streams
+from services.common.shipped_config import SHIPPED_CONFIG
 from services.ingest.registry.sensors_file import load_sensors
 
 #: Ids as in config/: the area, its stream, and the query that looks for bangs.
@@ -41,11 +43,11 @@ log = logging.getLogger("harbour")
 
 
 def microphones() -> dict[str, Histogram]:
-    """Return the template of each microphone by sensor id; a `LocalError` where config/sensors.yaml has none."""
-    sensors = load_sensors(ROOT / "config/sensors.yaml", load_streams(ROOT / "config/streams.yaml"))
+    """Return the template of each microphone by sensor id; a `SettingsError` where config/sensors.yaml has none."""
+    sensors = load_sensors(SHIPPED_CONFIG / "sensors.yaml", load_streams(SHIPPED_CONFIG / "streams.yaml"))
     templates = {id_: each.streams[STREAM] for id_, each in sensors.items() if each.area == AREA}
     if not templates:
-        raise LocalError(f"config/sensors.yaml has no sensor of area {AREA}")
+        raise SettingsError(f"config/sensors.yaml has no sensor of area {AREA}")
     return templates
 
 
@@ -113,4 +115,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    exit_with(_main)
+    sys.exit(exit_status("harbour", _main))

@@ -6,8 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from deploy.local import demo
-from deploy.local.sn1987a import DETECTORS, posts
+from services.demo import programme
+from services.demo.sn1987a import DETECTORS, posts
 
 
 def posted_by_demo(monkeypatch: pytest.MonkeyPatch, *matches: tuple[str, ...]) -> list[bytes]:
@@ -30,10 +30,10 @@ def posted_by_demo(monkeypatch: pytest.MonkeyPatch, *matches: tuple[str, ...]) -
         raise StopIteration
 
     system: Any = SimpleNamespace(alerting=client(alerting), ingest=client(ingest))
-    monkeypatch.setattr(demo, "applied_query", lambda *_: None)
-    monkeypatch.setattr(demo, "expected_matches", stop)  # all is posted by then
+    monkeypatch.setattr(programme, "applied_query", lambda *_: None)
+    monkeypatch.setattr(programme, "expected_matches", stop)  # all is posted by then
     with pytest.raises(StopIteration):
-        demo.show_1987(system)
+        programme.show_1987(system)
     return posted
 
 

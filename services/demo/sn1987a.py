@@ -8,16 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
 from coincide import ConstraintGraph, Detections, window_join
 from coincide.queries import Query
-from deploy.host.machine import ROOT
 from services.common.settings import load_streams
+from services.common.shipped_config import SHIPPED_CONFIG
 from services.ingest.registry.sensors_file import load_sensors
 
-EXAMPLES = ROOT / "config" / "examples" / "sn1987a"
+EXAMPLES = SHIPPED_CONFIG / "examples" / "sn1987a"
 #: Ids as in config/sensors.yaml, and the names that people know.
 DETECTORS = {"kamiokande-ii": "Kamiokande II", "imb": "IMB", "baksan": "Baksan"}
 STREAM = "neutrino"
@@ -70,22 +67,21 @@ def by_detectors(matches: Iterable[Mapping[str, Any]], window_s: float, members:
     return [_sum_up(group, probability, window_s) for group in itertools.combinations(DETECTORS, members)]
 
 
-def table_of(queries: Mapping[str, Query], matches: Mapping[str, Iterable[Mapping[str, Any]]]) -> Table:
+def table_of(queries: Mapping[str, Query], matches: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
     """Return the table of the demo's ``queries`` and their ``matches``, by query id."""
     window_s = queries[ANY_TWO].window.hi_s
-    table = Table(title="SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree", box=SIMPLE_HEAD)
-    table.add_column("detectors", no_wrap=True)
-    for heading in ("\napart", "\nP", "\nP >=", "\nmatches", f"plain\n{window_s:g} s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    _add_rows(table, by_detectors(matches[ANY_TWO], window_s), queries[ANY_TWO].within[0].threshold)
-    _add_rows(table, by_detectors(matches[ALL_THREE], window_s, members=3), queries[ALL_THREE].joint_threshold)
-    return table
+    heads = ("detectors", "apart", "P", "P >=", "matches", f"plain {window_s:g} s")
+    twos = _rows(by_detectors(matches[ANY_TWO], window_s), queries[ANY_TWO].within[0].threshold)
+    threes = _rows(by_detectors(matches[ALL_THREE], window_s, members=3), queries[ALL_THREE].joint_threshold)
+    head, *lines = _aligned([heads, *twos, *threes])
+    title = "SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree"
+    return "\n".join([title, "", head, "-" * len(head), *lines, ""])
 
 
-def _add_rows(table: Table, groups: Iterable[DetectorGroup], threshold: float | None) -> None:
+def _rows(groups: Iterable[DetectorGroup], threshold: float | None) -> Iterator[Sequence[str]]:
     for group in groups:
         probability = group.first_events_probability
-        table.add_row(
+        yield (
             " - ".join(DETECTORS[each] for each in group.detectors),
             f"{group.first_events_apart_s:.3f} s",
             "none" if probability is None else f"{probability:.4f}",
@@ -93,7 +89,15 @@ def _add_rows(table: Table, groups: Iterable[DetectorGroup], threshold: float | 
             str(group.matches),
             str(group.point_matches),
         )
-    table.add_section()
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return each row as a line: names stand left in their column, and figures right."""
+    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        "   ".join([name.ljust(first), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))])
+        for name, *cells in rows
+    ]
 
 
 def explanation(window_s: float) -> str:
@@ -133,7 +137,7 @@ def _sum_up(group: tuple[str, ...], probability: Mapping[frozenset[str], float],
 
 
 def _detections(sensor: str) -> Detections:
-    template = load_sensors(ROOT / "config/sensors.yaml", load_streams(ROOT / "config/streams.yaml"))[sensor]
+    template = load_sensors(SHIPPED_CONFIG / "sensors.yaml", load_streams(SHIPPED_CONFIG / "streams.yaml"))[sensor]
     detected_at_us = [round(each_s * 1e6) for each_s in _reported_s(sensor).values()]
     return Detections(detected_at_us, [template.streams[STREAM]], sensor=[sensor] * len(detected_at_us))
 
