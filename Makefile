@@ -7,7 +7,8 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python
-#: What running needs, and what developing needs on top.
+#: What the line in one process needs, what running needs on top, and what developing needs on top of that.
+FOR_SERVING := .venv/.installed-serve
 FOR_RUNNING := .venv/.installed-run
 STAMP := .venv/.installed
 
@@ -32,9 +33,18 @@ setup: $(FOR_RUNNING) ## Create .venv with what running needs, find or fetch Jav
 .PHONY: setup-dev
 setup-dev: setup $(STAMP) ## The same, and what developing needs
 
+define make_venv
+@"$(PYTHON)" -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+@test -x "$(RUN)" || { echo "Creating .venv"; "$(PYTHON)" -m venv .venv; }
+endef
+
+$(FOR_SERVING): requirements-serve.lock requirements-uv.lock
+	$(make_venv)
+	@$(install) requirements-serve.lock
+	@touch "$@"
+
 $(FOR_RUNNING): requirements-run.lock requirements-java.lock requirements-uv.lock
-	@"$(PYTHON)" -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
-	@test -x "$(RUN)" || { echo "Creating .venv"; "$(PYTHON)" -m venv .venv; }
+	$(make_venv)
 	@$(install) requirements-run.lock --java
 	@touch "$@"
 
@@ -59,8 +69,8 @@ backup: setup ## Write all that a running system remembers into a new folder (TO
 	@"$(RUN)" -m deploy.local backup
 
 .PHONY: try
-try: $(FOR_RUNNING) ## The whole line in one process, without Kafka, Java and Spark (FOLDER=, PORT=8000); Ctrl-C stops it
-	"$(RUN)" -m services.line $(if $(FOLDER),--folder "$(FOLDER)") $(if $(PORT),--port "$(PORT)")
+try: $(FOR_SERVING) ## The demo on the line in one process, without Kafka, Java and Spark (FOLDER=, PORT=8000); Ctrl-C ends it
+	@"$(RUN)" -m coincide serve --demo --folder "$(or $(FOLDER),.local/line)" $(if $(PORT),--port "$(PORT)")
 
 .PHONY: restore
 restore: setup ## Put a backup into a system that has nothing yet (FROM=folder)
@@ -177,6 +187,7 @@ docs-serve: docs ## Show the site on http://127.0.0.1:8080; its search needs a s
 lock: $(STAMP) ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(uv) pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
 	$(uv) pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools -c requirements.lock -o requirements-run.lock pyproject.toml
+	$(uv) pip compile -q $(LOCK_FLAGS) --extra serve -c requirements.lock -o requirements-serve.lock pyproject.toml
 	$(uv) pip compile -q $(LOCK_FLAGS) --extra services -c requirements.lock -o requirements-services.lock pyproject.toml
 	$(uv) pip compile -q $(LOCK_FLAGS) --extra jobs -c requirements.lock -o requirements-jobs.lock pyproject.toml
 	$(uv) pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml

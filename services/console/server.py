@@ -7,10 +7,9 @@ from services.console.access.gate import Gate
 from services.console.app import create_app
 from services.console.metrics import ConsoleMetrics
 from services.console.rest.services import Services
-from services.console.settings import ConsoleSettings
+from services.console.settings import LONGEST_MESSAGE_BYTES, ConsoleSettings
 
 GRACE_S = 3
-LONGEST_MESSAGE_BYTES = 2**20
 
 
 def build_app(settings: ConsoleSettings) -> Gate:

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from services.common.settings import ListeningSettings, Port, TrustedCertificates
 
+LONGEST_MESSAGE_BYTES = 2**20  # that a page sends over its WebSocket
+
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 _URL = r"^https?://(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+)(:\d{1,4}|:[1-5]\d{4}|:6[0-4]\d{3}|:65[0-4]\d{2})?(/[A-Za-z0-9._~-]+)*$"
 ServiceUrl = Annotated[str, Field(pattern=_URL)]

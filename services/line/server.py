@@ -29,9 +29,9 @@ from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ComponentSettings, load_streams
 from services.common.topic_names import TopicNames
 from services.common.topics import load_topics
-from services.console.server import LONGEST_MESSAGE_BYTES
-from services.console.server import build_app as build_console
+from services.console.settings import LONGEST_MESSAGE_BYTES
 from services.ingest.server import build_app as build_ingest
+from services.line.console_app import console_app
 from services.line.dispatch import Dispatch
 from services.line.first_sensors import append_first_sensors
 from services.line.forwarding.forward_metrics import ForwardMetrics
@@ -71,7 +71,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
         "fusion": thread_app("fusion", fusion, ingest, clients, registry),
         "alerting": build_alerting(settings.alerting, clients, session),
         "ingest": build_ingest(ingest, clients, publisher_of),
-        "console": build_console(settings.console),
+        "console": console_app(settings.console),
     }
     if (forward := settings.own.forward) is not None:
         registry = CollectorRegistry()

@@ -11,7 +11,7 @@ from coincide.fusion.control.limits import Limits
 from services.alerting.settings import AlertingSettings
 from services.backup.database import database_beside
 from services.common.engine.fusion_settings import FusionSettings
-from services.common.settings import CONFIG_VARIABLE, S, load_settings
+from services.common.settings import CONFIG_VARIABLE, S, load_settings, located
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
@@ -27,6 +27,8 @@ class LineSettings:
     """What each component is told, and where all of it is kept."""
 
     folder: Path
+    config: Path
+    url: str
     topics_path: Path
     ingest: IngestSettings
     alerting: AlertingSettings
@@ -58,7 +60,9 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
     line = load_settings(LineOwnSettings, Path("config/line.yaml"), environ)
     return LineSettings(
         folder,
-        config / "topics.yaml",
+        config,
+        base,
+        located(Path("config/topics.yaml"), environ),
         settings_of(IngestSettings, "ingest.yaml"),
         settings_of(
             AlertingSettings,

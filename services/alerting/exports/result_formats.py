@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 
 from services.alerting.exports.result_columns import (
@@ -112,7 +113,12 @@ def _lines(rows: Iterable[Sequence[object]]) -> bytes:
 
 
 def parquet(parts: Parts, columns: Sequence[Column], times: Times) -> Iterator[bytes]:
-    """Yield Parquet in groups of rows; times in RFC 3339 are timestamps in UTC there."""
+    """Return Parquet in groups of rows; times in RFC 3339 are timestamps in UTC there.
+
+    Raises `Problem`: 406 where the packages of Parquet are not installed.
+    """
+    if find_spec("pyarrow") is None:
+        raise Problem(406, "Parquet needs an extra, pip install 'coincide[parquet]'; NDJSON and CSV do not")
     from services.alerting.exports.parquet_results import groups_of_rows  # noqa: PLC0415 - 60 MB that few need
 
     return groups_of_rows(parts, columns, times)

@@ -1,6 +1,7 @@
 """People: e-mail, chat and telephone, through Apprise."""
 
 import logging
+from importlib.util import find_spec
 
 from services.alerting.alerts.groups import group_words
 from services.alerting.receivers.connections import DeliveryError, MakePoster
@@ -30,6 +31,8 @@ class PeopleSender:
     def _tell(self, number: int, url: str, waiting: Waiting) -> bool:
         if (waiting.key, number) in self._told:
             return True
+        if find_spec("apprise") is None:
+            raise DeliveryError("people are told by an extra that is not installed: pip install 'coincide[people]'")
         from apprise import Apprise  # noqa: PLC0415 - half a second and 20 MB that only those with people need
 
         service = Apprise()

@@ -3,6 +3,7 @@
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -40,7 +41,14 @@ class AsgiServer(uvicorn.Server):
             "ssl_context_factory": None if tls is None else lambda *_: tls,
         }
         self.status = 0  # that the program exits with
+        self.when_ready: Callable[[], None] = lambda: None  # called once requests are answered
         super().__init__(uvicorn.Config(app, settings.host, settings.port, **(common | options)))
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer requests, and tell so."""
+        await super().startup(sockets)
+        if self.started:
+            self.when_ready()
 
     def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
         """Begin to stop; a second Ctrl-C waits for nobody.
@@ -62,7 +70,7 @@ class ServerThread:
         self._server = AsgiServer(
             Guarded(app, access.guard), settings, lifespan="off", timeout_graceful_shutdown=round(STOP_TIMEOUT_S) - 1
         )
-        self._socket = _bound(settings.host, settings.port)
+        self._socket = bound_socket(settings.host, settings.port)
         self.port: int = self._socket.getsockname()[1]
         sockets = {"sockets": [self._socket]}
         self._thread = threading.Thread(target=self._server.run, kwargs=sockets, name="http", daemon=True)
@@ -81,7 +89,8 @@ class ServerThread:
         self._access.stop()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises `SettingsError`: the address cannot be had."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,0 +1,96 @@
+"""From the options of ``coincide serve`` to a line that serves, and to its end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from services.common.local_log.local_log import LocalLog
+from services.common.log.faults import LogError
+from services.common.operations import configure_logs
+from services.common.program.asgi_server import AsgiServer, bound_socket
+from services.common.program.skeleton import exit_status
+from services.common.settings import CONFIG_VARIABLE, SettingsError
+from services.common.shipped_config import SHIPPED_CONFIG
+from services.line.demo_thread import DemoThread
+from services.line.growing.folder_lock import served
+from services.line.server import build_server
+from services.line.settings import LineSettings, line_settings
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Serve until told to stop; return the exit status."""
+    return exit_status("coincide serve", lambda: _serve(options), LogError)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    config = chosen_config(options, os.environ)
+    with _own_folder(options.folder), closing(bound_socket(options.host, options.port)) as bound:
+        address = options.host, bound.getsockname()[1]
+        settings = line_settings(options.folder, config, address, os.environ)
+        if options.demo and (settings.ingest.needs_key or settings.alerting.needs_key):
+            raise SettingsError("--demo posts and asks without a key, and this line answers nobody without one")
+        configure_logs("WARNING" if options.demo else settings.ingest.log_level)
+        log = LocalLog(settings.log_path)
+        try:
+            return _run(build_server(settings, log), settings, bound, demo=options.demo)
+        finally:
+            log.close()
+
+
+def _run(server: AsgiServer, settings: LineSettings, bound: socket.socket, *, demo: bool) -> int:
+    thread = DemoThread(settings, server) if demo else None
+
+    def tell() -> None:
+        print(ready_sentence(settings), flush=True)
+        if thread:
+            thread.start()
+
+    server.when_ready = tell
+    server.run(sockets=[bound])
+    if thread:
+        thread.stop()
+    return server.status
+
+
+def ready_sentence(settings: LineSettings) -> str:
+    """Return what a person reads who has started it."""
+    return (
+        f"Coincide is at {settings.url}/. It keeps everything in {settings.folder.absolute()}. "
+        f"Its configuration is {settings.config.absolute()}."
+    )
+
+
+def chosen_config(options: argparse.Namespace, environ: Mapping[str, str]) -> Path:
+    """Return the folder of settings: the demo's, the one that is named, one of ours in this folder, or the shipped one.
+
+    Raises `SettingsError`: the one that is named is no folder.
+    """
+    named = options.config or environ.get(CONFIG_VARIABLE)
+    if options.demo:
+        return SHIPPED_CONFIG
+    if named:
+        if not Path(named).is_dir():
+            raise SettingsError(f"--config: there is no folder {named}")
+        return Path(named)
+    here = Path("config")
+    return here if any((here / each.name).exists() for each in SHIPPED_CONFIG.iterdir()) else SHIPPED_CONFIG
+
+
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep other processes from serving it too: two engines would tell everything twice.
+
+    Raises `SettingsError`, or `LogError` where another process has it, or its records went elsewhere.
+    """
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(served(folder))
+        except OSError as error:
+            raise SettingsError(f"--folder {folder}: it cannot be written into ({error.strerror})") from error
+        yield
