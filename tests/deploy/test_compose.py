@@ -136,7 +136,7 @@ def test_what_is_copied_exists_and_reaches_the_build(path: Path) -> None:
         assert f"!{source.split('/')[0]}" in reaching
 
 
-@pytest.mark.parametrize(("component", "extra"), [("services", "services"), ("fusion", "jobs")])
+@pytest.mark.parametrize(("component", "extra"), [("serve", "serve"), ("services", "services"), ("fusion", "jobs")])
 def test_images_run_as_nobody_special_and_from_the_lock_of_their_extra(component: str, extra: str) -> None:
     instructions = (ROOT / f"deploy/Dockerfile.{component}").read_text(encoding="utf-8")
     assert re.findall(r"^USER (\S+)$", instructions, re.MULTILINE) == ["10001"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from coincide.command.main import AddedRequest, request_of
 from deploy.host.machine import ROOT
 from deploy.local.layout import HERE, JAVA_STOP_S
 from deploy.local.system import OF_ARCHIVE, PROCESSES
@@ -23,6 +24,7 @@ from tests.needs import found
 
 FOLDER = ROOT / "deploy/systemd"
 COMMON = FOLDER / "coincide-.service.d/10-common.conf"
+ONE_PROCESS = "one-process/coincide-serve.service"
 NAMES = (*PROCESSES, *OF_ARCHIVE)
 INSTALLED, STATE, PYTHON = "/opt/coincide", "/var/lib/coincide", "/opt/coincide/.venv/bin/python"
 
@@ -141,11 +143,24 @@ def test_what_starts_spark_checks_its_jars_at_each_start(name: str) -> None:
     assert unit(name)["ExecStartPre"] == [f"{PYTHON} -m deploy.jvm.jars"]
 
 
+def test_the_unit_of_one_process_is_the_command_with_its_state_and_the_bounds_of_all() -> None:
+    said = entries(FOLDER / ONE_PROCESS)
+    [words] = [shlex.split(line) for line in said["ExecStart"]]
+    assert words[:3] == [PYTHON, "-m", "coincide"]
+    request = request_of(words[3:])
+    assert isinstance(request, AddedRequest)
+    assert request.options.command == "serve"
+    assert request.options.folder.is_relative_to(STATE)
+    assert {"MemoryMax", "TasksMax", "TimeoutStopSec"} <= said.keys()
+    assert said["WantedBy"] == ["multi-user.target"]  # and not coincide.target, which has all that it replaces
+
+
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """Return a folder of the units as they would be where this checkout is the installation."""
     folder = tmp_path / "units"
     shutil.copytree(FOLDER, folder)
+    shutil.move(folder / ONE_PROCESS, folder)
     for file in [each for each in folder.rglob("*") if each.is_file()]:
         file.write_text(file.read_text(encoding="utf-8").replace(INSTALLED, str(ROOT)), encoding="utf-8")
     return folder
