@@ -38,9 +38,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         from services.line.program import serve  # noqa: PLC0415 - needs the extra
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] in {"coincide", "services"}:
+        missing = (error.name or "").partition(".")[0]
+        if missing in {"", "coincide", "services"}:
             raise
-        sys.stderr.write(f"coincide serve: it needs {error.name}: pip install 'coincide[serve]'\n")
+        sys.stderr.write(f"coincide serve: it needs {missing}: pip install 'coincide[serve]'\n")
         return MISUSED
     return serve(options)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from services.common.access.keys_topic import present_keys
 from services.common.local_log.local_log import LocalLog
 from services.common.log.faults import LogError
+from services.common.log_clients import ClientsOfLog
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer, bound_socket
 from services.common.program.skeleton import exit_status
@@ -37,16 +41,18 @@ def _serve(options: argparse.Namespace) -> int:
         configure_logs("WARNING" if options.demo else settings.ingest.log_level)
         log = LocalLog(settings.log_path)
         try:
-            return _run(build_server(settings, log), settings, bound, demo=options.demo)
+            return _run(build_server(settings, log), settings, log, bound, demo=options.demo)
         finally:
             log.close()
 
 
-def _run(server: AsgiServer, settings: LineSettings, bound: socket.socket, *, demo: bool) -> int:
+def _run(server: AsgiServer, settings: LineSettings, log: LocalLog, bound: socket.socket, *, demo: bool) -> int:
     thread = DemoThread(settings, server) if demo else None
 
     def tell() -> None:
         print(ready_sentence(settings), flush=True)
+        if settings.ingest.needs_key and not present_keys(ClientsOfLog(log, settings.ingest.topic_names)):
+            print(first_key_sentence(settings), flush=True)
         if thread:
             thread.start()
 
@@ -63,6 +69,13 @@ def ready_sentence(settings: LineSettings) -> str:
         f"Coincide is at {settings.url}/. It keeps everything in {settings.folder.absolute()}. "
         f"Its configuration is {settings.config.absolute()}."
     )
+
+
+def first_key_sentence(settings: LineSettings) -> str:
+    """Return what a person reads who can ask nothing yet: the command that makes a key with which one may do all."""
+    log = shlex.quote(str(settings.log_path.absolute()))
+    command = f"{sys.executable} -m services.common.access --log {log} create --scope admin"
+    return f"Every request needs a key, and there is none yet. Make the first: {command}"
 
 
 def chosen_config(options: argparse.Namespace, environ: Mapping[str, str]) -> Path:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from services.common.shipped_config import SHIPPED_CONFIG
 from services.console.settings import ConsoleSettings
 from services.line import console_app
 from services.line.program import chosen_config
+from tests.patience import until
 
 COMMAND = [sys.executable, "-m", "coincide", "serve"]
 
@@ -84,6 +86,25 @@ def test_two_do_not_serve_one_folder_nor_one_port(tmp_path: Path, refused: Calla
         port = re.findall(r":(\d+)/", ready)[0]
         assert refused("--port", "0") == "another process uses coincide-line: stop the line there first"
         assert refused("--folder", "other", "--port", port).startswith(f"port {port} of 127.0.0.1 cannot be served on")
+
+
+def test_where_a_key_is_needed_it_says_how_the_first_is_made_until_there_is_one(tmp_path: Path) -> None:
+    asked = ("--port", "0", "--host", "0.0.0.0")
+    with running(tmp_path, *asked) as (process, ready):
+        assert process.stdout is not None
+        sentence = process.stdout.readline()
+        assert sentence.startswith("Every request needs a key, and there is none yet. Make the first: ")
+        made = subprocess.run(
+            shlex.split(sentence.partition("Make the first: ")[2]), cwd=ROOT, check=True, capture_output=True, text=True
+        )
+        key = {"Authorization": f"Bearer {made.stdout.strip()}"}
+        port = re.findall(r":(\d+)/", ready)[0]
+        url = f"http://127.0.0.1:{port}/v1/sensors"
+        until(lambda: httpx2.get(url, headers=key).status_code == 200)
+        assert httpx2.get(url).status_code == 401
+    with running(tmp_path, *asked) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60)[0] == ""
 
 
 def test_what_cannot_be_used_is_said_in_one_sentence(
