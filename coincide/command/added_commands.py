@@ -10,6 +10,7 @@ import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,8 +28,8 @@ class AddedCommand(Protocol):
 
 
 def added_commands() -> dict[str, AddedCommand]:
-    """Return every command that somebody adds, by its name."""
-    return {each.name: each.load() for each in _entries()}
+    """Return every command that somebody adds, by its name; none of a package that is not there."""
+    return {each.name: each.load() for each in _entries() if find_spec(each.module.partition(".")[0])}
 
 
 def _entries() -> Iterable[EntryPoint]:

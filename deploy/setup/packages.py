@@ -20,6 +20,8 @@ from deploy.jvm.java import find_machine_java
 from deploy.setup.count import Count, last_words, run_and_tell
 
 UV_LOCK, JAVA_LOCK = "requirements-uv.lock", "requirements-java.lock"
+#: What the command is made of, and nothing else of the checkout.
+LINKED = ("coincide", "services")
 LOGS = RUNTIME / "logs"
 #: What pip is told about where packages are, and the variable that tells it to uv.
 TOLD = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "cert": "SSL_CERT_FILE"}
@@ -102,13 +104,21 @@ def uv_settings(listed: str) -> dict[str, str]:
     return {TOLD[name]: value.replace("\\n", " ").strip() for _, name, value in found if name in TOLD}
 
 
-def link_library(site_packages: Path) -> None:
-    """Let this environment's Python find the checkout's `coincide` from any folder, and nothing else of it."""
-    link = site_packages / "coincide"
-    if link.is_symlink():
-        link.unlink()  # it may be of a checkout that was moved
-    if not link.exists():  # else somebody has installed the package itself
-        link.symlink_to(ROOT / "coincide", target_is_directory=True)
+def link_packages(site_packages: Path, scripts: Path) -> None:
+    """Let this environment have the command `coincide`, and find what it runs in the checkout, from any folder.
+
+    What somebody has installed stays.
+    """
+    for name in LINKED:
+        link = site_packages / name
+        if link.is_symlink():
+            link.unlink()  # it may be of a checkout that was moved
+        if not link.exists():
+            link.symlink_to(ROOT / name, target_is_directory=True)
+    if (site_packages / LINKED[0]).is_symlink():
+        script = scripts / "coincide"
+        script.write_text(f"#!{sys.executable}\nimport sys\nfrom coincide.command.main import main\nsys.exit(main())\n")
+        script.chmod(0o755)
 
 
 def _main() -> None:
@@ -124,7 +134,7 @@ def _main() -> None:
     began_s = time.monotonic()
     program = install(locks)
     if sys.prefix != sys.base_prefix:
-        link_library(Path(sysconfig.get_path("purelib")))
+        link_packages(Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("scripts")))
     print(f"Installed in {time.monotonic() - began_s:.0f} s by {program}", flush=True)
 
 

@@ -99,17 +99,21 @@ def test_the_command_runs_in_any_folder(tmp_path: Path) -> None:
     site.mkdir()
     elsewhere.mkdir()
     (site / "coincide").symlink_to(tmp_path / "a-checkout-that-was-moved")
-    packages.link_library(site)
-    packages.link_library(site)
+    packages.link_packages(site, tmp_path)
+    packages.link_packages(site, tmp_path)
     environ = {"PYTHONPATH": str(site), "PATH": "/bin"}
-    for code in ("-m coincide --version", "-c import\tcoincide.command.main"):
-        subprocess.run(
-            [sys.executable, *code.split(" ")], cwd=elsewhere, env=environ, check=True, timeout=60, capture_output=True
-        )
-    assert subprocess.run([sys.executable, "-c", "import deploy"], cwd=elsewhere, env=environ, check=False).returncode
+    python = [sys.executable]
+    for command in (
+        [*python, "-m", "coincide", "--version"],
+        [str(tmp_path / "coincide"), "serve", "--help"],
+        [*python, "-c", "import services.line.command"],
+    ):
+        subprocess.run(command, cwd=elsewhere, env=environ, check=True, timeout=60, capture_output=True)
+    assert subprocess.run([*python, "-c", "import deploy"], cwd=elsewhere, env=environ, check=False).returncode
 
 
 def test_a_package_that_somebody_has_installed_stays(tmp_path: Path) -> None:
     (tmp_path / "coincide").mkdir()
-    packages.link_library(tmp_path)
+    packages.link_packages(tmp_path, tmp_path / "scripts")
     assert not (tmp_path / "coincide").is_symlink()
+    assert not (tmp_path / "scripts").exists()
