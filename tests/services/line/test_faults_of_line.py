@@ -19,13 +19,13 @@ from pathlib import Path
 import pytest
 
 from deploy.host.machine import ROOT
-from deploy.local.demo import matches_of, post_all
-from deploy.local.sn1987a import ALL_THREE, ANY_TWO
 from services.common.engine.shard_state import SHARD_STATE
 from services.common.local_log.local_log import LocalLog
 from services.common.log.records import Record
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
+from services.demo.programme import matches_of, post_all
+from services.demo.sn1987a import ALL_THREE, ANY_TWO
 from services.line.fusion_thread import DETECTIONS
 from tests.needs import found
 from tests.one_process import OneProcess, one_process
