@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -90,8 +90,11 @@ def _sensors_of_files(request: ExplainRequest, query: Query) -> SeenSensors:
     bad = [bad_rows_of(path) for path in request.inputs]
     with shown_stages(request.out) as stages:
         parts = chain(*(reader.read(each, advance_of(stages, f"reading {each.path.name}")) for each in bad))
-        repeats = Repeats()
-        sensors = seen_sensors((part.first(repeats) for part in parts), query)
+        repeats, echo_us = Repeats(), request.reading.echo_us
+        first: Iterator[Arrivals] = (part.first(repeats) for part in parts)
+        if echo_us is not None:  # which files may part
+            first = iter([Arrivals.all_of([reader.nothing(), *first]).without_echoes(echo_us)])
+        sensors = seen_sensors(first, query)
     report_bad_rows(bad, skip=True)
     repeats.tell()
     reader.tell()

@@ -24,8 +24,8 @@ from coincide.command.input.file_events import FileEvents, read_events, without_
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import is_rounded
-from coincide.command.input.played_roles import stream_otherwise
-from coincide.command.input.repeats import Repeats
+from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
+from coincide.command.input.repeats import Repeats, no_echoes
 from coincide.command.reach_note import note_apart, note_out_of_reach, noted_if_empty
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs
@@ -111,10 +111,17 @@ def read_side(request: JoinRequest, file: InputFile, named: FileTemplates, bad: 
     note_empty_labels(events, faults)
     stream = stream_otherwise(events, None, [])
     assignment = assign_templates(events, named, default, faults, stream=stream)
-    if not faults:
+    sound = without_faulty(events, faults, bad) if faults else events
+    sound = sound.where(_no_echoes(sound, request.echo_us))
+    if sound is events:
         return events, assignment
-    sound = without_faulty(events, faults, bad)
     return sound, assign_templates(sound, named, default, RowFaults(), stream=stream)
+
+
+def _no_echoes(events: FileEvents, echo_us: int | None) -> BoolArray:
+    """Whether each event of a file, which is one stream, is no echo."""
+    area, sensor, name = (PlayingEvents(events, "").label(label) for label in ("area", "sensor", "id"))
+    return no_echoes(echo_us, events.detected_at_us, (area, area), sensor, name)
 
 
 def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | None) -> int:

@@ -20,7 +20,7 @@ from coincide.command.input.file_events import FileEvents, read_events
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
-from coincide.command.input.repeats import Repeats, of_places
+from coincide.command.input.repeats import Repeats, no_echoes, of_places
 from coincide.constraints.window import Window
 from coincide.learning import (
     Calibration,
@@ -48,6 +48,12 @@ class Log:
     area: TextArray
     model: TextArray
     template: TextArray
+
+    def without_echoes(self, echo_us: int | None) -> Log:
+        """Return the detections that are no echoes, and say how many are; of reports at one time the first counts."""
+        unnamed = np.full(len(self.sensor), "", dtype=object)
+        counts = no_echoes(echo_us, self.detected_at_us, (self.area, self.stream), self.sensor, unnamed)
+        return Log(*(getattr(self, field.name)[counts] for field in fields(Log)))
 
     def rows(self) -> dict[SensorStream, PositionArray]:
         """Return the rows of each sensor and stream."""
@@ -139,7 +145,8 @@ def _read_logs(request: LearnRequest, stages: Stages | None) -> Log:
     repeats = Repeats()
     parts = [_read_log(path, request, repeats, stages) for path in request.logs]
     repeats.tell()
-    return Log(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Log)))
+    log = Log(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Log)))
+    return log.without_echoes(request.reading.echo_us)
 
 
 def _read_log(path: Path, request: LearnRequest, repeats: Repeats, stages: Stages | None) -> Log:

@@ -157,6 +157,7 @@ def read_played(
     arrivals = Arrivals.all_of([readers[reading[0]].nothing(), *parts]).first(repeats)
     report_bad_rows(bad, skip=True)
     repeats.tell()
+    arrivals = arrivals.without_echoes(reading[0].echo_us)
     for reader in readers.values():
         reader.tell()
     return PlayedRoles(query, arrivals)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
+from coincide.joins.echoes import without_echoes
 from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
 from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 
@@ -18,4 +19,5 @@ __all__ = [
     "timing_join_blocks",
     "window_join",
     "window_join_blocks",
+    "without_echoes",
 ]

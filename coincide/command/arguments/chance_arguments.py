@@ -13,6 +13,7 @@ from coincide.command.arguments.join_arguments import InputFile, JoinRequest, th
 from coincide.command.arguments.options import (
     Commands,
     add_command,
+    add_echo_option,
     add_file_options,
     filled,
     input_path,
@@ -82,6 +83,7 @@ def add_chance(commands: Commands) -> argparse.ArgumentParser:
     for side in SIDES:
         rate = f"without files: how many events {side.upper()} reports a second"
         command.add_argument(f"--rate-{side}", type=_rate_hz, metavar="HZ", help=rate)
+    add_echo_option(command)
     add_file_options(command)
     return command
 
@@ -98,7 +100,7 @@ def chance_request(options: argparse.Namespace, command: argparse.ArgumentParser
         for path, side in zip(options.files, SIDES, strict=False)
     ]
     thresholds = options.threshold or USUAL_THRESHOLDS
-    choices = (options.templates, options.out, options.skip_bad, options.assume_utc, options.time_unit)
+    choices = (options.templates, options.out, options.skip_bad, options.assume_utc, options.time_unit, options.echo)
     join = JoinRequest(inputs, options.window, thresholds[0], options.sensors, *choices)
     given = [(getattr(options, f"rate_{side}"), _uncertainty(options, side)) for side in SIDES]
     return ChanceRequest(join, thresholds, [GivenRate(rate, how) for rate, how in given if rate is not None and how])

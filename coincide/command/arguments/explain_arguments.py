@@ -11,6 +11,7 @@ from coincide.command.arguments.options import (
     Commands,
     ReadOptions,
     add_command,
+    add_echo_option,
     add_file_options,
     add_stream_options,
     input_path,
@@ -60,6 +61,7 @@ def add_explain(commands: Commands) -> argparse.ArgumentParser:
         "files", type=input_path, nargs="*", metavar="FILE", help="detections; - is NDJSON on standard input"
     )
     add_stream_options(explain)
+    add_echo_option(explain)
     chance = "ask for the threshold that gives at most N matches a day by chance"
     explain.add_argument("--chance-per-day", type=_matches, metavar="N", help=chance)
     add_file_options(explain, "where to: a name that ends in .json has figures, any other text (standard output)")

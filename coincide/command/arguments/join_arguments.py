@@ -14,6 +14,7 @@ from coincide.command.arguments.options import (
     Commands,
     ReadOptions,
     add_command,
+    add_echo_option,
     add_file_options,
     filled,
     input_path,
@@ -99,6 +100,7 @@ class JoinRequest:
     skip_bad: bool
     assume_utc: bool
     unit: TimeUnit
+    echo_us: int | None = None  # so long after a report of its sensor another one is an echo of it
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
             join.add_argument(f"--{option}-{side}", type=filled, metavar=metavar, help=only)
     stream = "with --query: the stream of events that name none"
     join.add_argument("--stream", type=filled, metavar="NAME", help=stream)
+    add_echo_option(join)
     add_file_options(join)
     return join
 
@@ -154,7 +157,7 @@ def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> 
     if options.query is not None:
         return QueryJoinRequest(options.query, options.files, ReadOptions.of(options), options.out)
     inputs = [_input_file(options, path, side) for path, side in zip(options.files, "ab", strict=False)]
-    choices = (options.templates, options.out, options.skip_bad, options.assume_utc, options.time_unit)
+    choices = (options.templates, options.out, options.skip_bad, options.assume_utc, options.time_unit, options.echo)
     return JoinRequest(inputs, options.window, options.threshold, options.sensors or "different", *choices)
 
 

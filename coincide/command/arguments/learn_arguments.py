@@ -10,6 +10,7 @@ from coincide.command.arguments.options import (
     Commands,
     ReadOptions,
     add_command,
+    add_echo_option,
     add_file_options,
     add_stream_options,
     filled,
@@ -91,6 +92,7 @@ def add_learn(commands: Commands) -> argparse.ArgumentParser:
     learn.add_argument("--area", type=filled, metavar="NAME", help="the area of sensors whose rows name none")
     learn.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw the P-P plots of the later halves")
     add_stream_options(learn)
+    add_echo_option(learn)
     add_file_options(learn, "where to: a name that ends in .yaml or .yml (standard output)")
     return learn
 

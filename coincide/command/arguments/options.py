@@ -24,12 +24,14 @@ class ReadOptions:
     assume_utc: bool
     unit: TimeUnit = "us"
     has_streams: bool = True  # False: the column stream means nothing
+    echo_us: int | None = None  # so long after a report of its sensor another one is an echo of it
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> ReadOptions:
         """Return what the user says."""
         named = (options.stream, options.time, options.uncertainty, options.templates)
-        return cls(*named, options.skip_bad, options.assume_utc, options.time_unit)
+        echo_us = getattr(options, "echo", None)  # of commands that have it
+        return cls(*named, options.skip_bad, options.assume_utc, options.time_unit, echo_us=echo_us)
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -120,6 +122,12 @@ def add_stream_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--uncertainty", type=filled, metavar="U", help=forms)
     named = "templates by name or sensor, JSON or YAML: see coincide join --help"
     command.add_argument("--templates", type=Path, metavar="FILE", help=named)
+
+
+def add_echo_option(command: argparse.ArgumentParser) -> None:
+    """Add what says that a sensor reports one event more than once."""
+    echo = "seconds: a report that a sensor makes at most so long after another one is its echo, and does not count"
+    command.add_argument("--echo", type=tolerance_us, metavar="S", help=echo)
 
 
 def add_file_options(

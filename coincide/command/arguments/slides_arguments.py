@@ -12,6 +12,7 @@ from coincide.command.arguments.options import (
     Commands,
     ReadOptions,
     add_command,
+    add_echo_option,
     add_file_options,
     add_stream_options,
     input_path,
@@ -75,6 +76,7 @@ def add_slides(commands: Commands) -> argparse.ArgumentParser:
     least = "seconds by which sensors are shifted at least beyond the reach of a match (nine times the reach)"
     slides.add_argument("--least-step", type=_least_step_s, metavar="S", help=least)
     add_stream_options(slides)
+    add_echo_option(slides)
     add_file_options(slides, "where to: a name that ends in .json has figures, any other text (standard output)")
     return slides
 

@@ -14,6 +14,7 @@ from coincide.command.arguments.options import (
     Commands,
     ReadOptions,
     add_command,
+    add_echo_option,
     add_file_options,
     filled,
     input_path,
@@ -72,6 +73,7 @@ def add_window_join(commands: Commands) -> argparse.ArgumentParser:
     command.add_argument("--uncertainty", type=filled, metavar="U", help=forms_of)
     named = "templates by name or sensor, JSON or YAML: see coincide join --help"
     command.add_argument("--templates", type=Path, metavar="FILE", help=named)
+    add_echo_option(command)
     add_file_options(command)
     return command
 

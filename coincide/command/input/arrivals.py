@@ -27,7 +27,7 @@ from coincide.command.input.played_roles import (
     keyed_sources_of,
     stream_otherwise,
 )
-from coincide.command.input.repeats import Repeats, of_places
+from coincide.command.input.repeats import Repeats, no_echoes, of_places
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
 
@@ -62,6 +62,12 @@ class Arrivals:
         identity = of_places(self.rows["identity"], self.rows["area"], self.rows["stream"])
         is_first = repeats.first(identity, self.rows["detected_at_us"])
         return self if is_first.all() else self.take(is_first)
+
+    def without_echoes(self, echo_us: int | None) -> Arrivals:
+        """Return the rows that are no echoes, and say how many are; `echo_us` None: none is."""
+        place = self.rows["area"], self.rows["stream"]
+        counts = no_echoes(echo_us, self.rows["detected_at_us"], place, self.rows["sensor"], self.rows["id"])
+        return self if counts.all() else self.take(counts)
 
     @classmethod
     def all_of(cls, parts: Sequence[Arrivals]) -> Arrivals:

@@ -2,6 +2,8 @@
 
 A detection is known by its area, stream, sensor and id. Without an id it is known by all that its line says but when it
 was received. A line that names neither a sensor nor an id is an event of its own.
+
+Echoes are something else: a sensor reports one event again, at another time. They count once where the user says so.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.arrays.spoken import spoken
 from coincide.command.faults import note
 from coincide.command.input.chunks import Chunk
+from coincide.joins.echoes import are_echoes
 
 RECEIVED_COLUMNS = ("received_at", "received_at_us")
 UNKNOWN = 0  # the identity of a row that names neither a sensor nor an id
@@ -85,3 +89,26 @@ def tell_repeats(again: int, changed: int) -> None:
     if changed:
         have = "1 detection has" if changed == 1 else f"{changed} detections have"
         note(f"{have} the sensor and id of an earlier one, but another time: the first counts")
+
+
+Texts = npt.NDArray[np.object_]
+
+
+def no_echoes(
+    echo_us: int | None, detected_at_us: Int64Array, place: tuple[Texts, Texts], sensor: Texts, name: Texts
+) -> BoolArray:
+    """Whether each report is no echo, bool (n,); say how many are. `place` are areas and streams; None: there are none.
+
+    Labels are empty where there are none: who names no sensor makes no echoes.
+    """
+    counts = np.ones(len(sensor), np.bool_)
+    if echo_us is None:
+        return counts
+    known = np.flatnonzero(sensor != "")
+    source = _hashes(zip(*(each[known].tolist() for each in (*place, sensor)), strict=True))
+    counts[known] = ~are_echoes(source, detected_at_us[known], echo_us, name[known].astype(np.str_))
+    echoes = int(np.count_nonzero(~counts))
+    if echoes:
+        are = "1 report is an echo" if echoes == 1 else f"{echoes:,} reports are echoes"
+        note(f"{are}, at most {spoken(echo_us / 1e6)} s after another one of its sensor: the earliest counts")
+    return counts
