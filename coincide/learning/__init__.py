@@ -9,7 +9,7 @@ from __future__ import annotations
 from coincide.learning.associations import Errors, errors_against
 from coincide.learning.calibration import Calibration, Learning, SensorStream, calibrate
 from coincide.learning.consensus import References, consensus_of, errors_by_consensus
-from coincide.learning.drift import Drift, drift_of, levels, others_say
+from coincide.learning.drift import Drift, drift_of, levels, others_say, true_probability
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
 
@@ -31,4 +31,5 @@ __all__ = [
     "learn_template",
     "levels",
     "others_say",
+    "true_probability",
 ]

@@ -35,6 +35,7 @@ CERTAIN = 1e-3  # a right template looks so wrong once in a thousand looks at it
 NOTABLE = 0.1  # a smaller distance changes no match's probability by more than a fifth
 NOTABLE_SPREAD = 1.25  # errors this many times as wide as a Gaussian, or as narrow, are about so far from it
 CAUTION = 10  # the p-value of the distance is so many times too great for levels in parts; that of the spread is exact
+USUAL_MATCH = 0.66  # a probability for which what a wrong spread does is told
 NODES = 64  # equally probable values that stand for a distribution
 # The mean of what rises from 0 to 1 is right within half a part, if there is a value for each of equal parts.
 _GAUSSIAN = np.array([NormalDist().inv_cdf((nth + 0.5) / 32) for nth in range(32)])
@@ -238,6 +239,21 @@ def has_wrong_spread(drift: DriftFigures, certain: float = CERTAIN) -> bool:
 def is_drift(drift: DriftFigures, certain: float = CERTAIN) -> bool:
     """Whether a template is wrong beyond chance, in where errors lie or in how wide they are."""
     return is_off(drift, certain) or has_wrong_spread(drift, certain)
+
+
+def true_probability(said: float, spread: float) -> float:
+    """Return what is true where two sensors report at once and their templates say a probability: what a spread does.
+
+    Both err `spread` times as widely as their templates say, by a Gaussian, and the window is the one for which these
+    say so. Of one such sensor beside a right one it is about half as far off.
+
+    Examples
+    --------
+    >>> [round(true_probability(0.66, spread), 2) for spread in (0.67, 1.0, 1.25, 1.5, 2.0)]
+    [0.85, 0.66, 0.55, 0.48, 0.37]
+    """
+    normal = NormalDist()
+    return 2 * normal.cdf(normal.inv_cdf((1 + said) / 2) / spread) - 1
 
 
 def drift_of(counts: npt.ArrayLike) -> Drift | None:

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import get_args
 
-from coincide.learning.drift import CERTAIN, has_wrong_spread, is_drift, is_off
+from coincide.learning.drift import (
+    CERTAIN,
+    USUAL_MATCH,
+    has_wrong_spread,
+    is_drift,
+    is_off,
+    true_probability,
+)
 from coincide.wire.sensor_health import SensorHealth, TemplateDrift
 from services.alerting.alerts.alert_conditions import Name, OfAreas, OfSensors, SystemCondition
 from services.alerting.records.alert import Alert
@@ -220,7 +227,9 @@ def _how_wrong(stream: str, drift: TemplateDrift) -> str:
     if has_wrong_spread(drift, certain=ANYHOW):
         amiss = "more" if drift.spread > 1 else "less"
         told.append(f"{its_errors} {drift.spread:.2g} times as wide as the template says.")
-        told.append(f"So its matches are told as {amiss} probable than they are.")
+        is_true = true_probability(USUAL_MATCH, drift.spread)
+        told.append(f"So its matches are told as {amiss} probable than they are:")
+        told.append(f"where two such sensors have P of {USUAL_MATCH:g}, {is_true:.2f} is true.")
     advice = "Is its clock wrong? Else learn its template anew." if has_moved else "Learn its template anew."
     return " ".join([*told, advice])
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram
+from coincide import Histogram, Window, match_probability
 from coincide.arrays.kinds import FloatArray
 from coincide.learning.drift import (
     NODES,
@@ -19,6 +19,7 @@ from coincide.learning.drift import (
     others_doubt,
     others_say,
     part_of,
+    true_probability,
 )
 from tests.reference import learning as slow
 
@@ -194,3 +195,28 @@ def test_a_wrong_spread_is_told_after_as_many_errors_as_the_docs_say(factor: flo
     by_distance, by_spread = told(found, errors, 1_000)
     assert by_spread > 0.7
     assert by_distance < 0.3
+
+
+@pytest.mark.parametrize("factor", [0.67, 1.0, 1.25, 1.5, 2.0])
+def test_what_a_spread_does_to_a_match_is_what_the_right_templates_say(factor: float) -> None:
+    """By the library's own probabilities, of fine templates that are right, and of those that are believed."""
+    believed, right = Histogram.normal(0.5, 64), Histogram.normal(0.5 * factor, 64)
+    for window in (Window(0.3), Window(0.67), Window(1.5)):
+        said, true = (match_probability(each, each, 0.0, window) for each in (believed, right))
+        assert true_probability(said, factor) == pytest.approx(true, abs=0.01)
+
+
+def test_a_sigma_1_5_times_too_small_is_told_by_what_it_does_to_real_matches() -> None:
+    """Two sensors report at once, of whatever happens near: P of 0.66 is true in 0.48 of the cases."""
+    rng = np.random.default_rng(35)
+    error_s = rng.normal(0, 0.5 * 1.5, (400_000, 2))
+    [window_s] = [each for each in np.arange(0.5, 1.0, 0.001).tolist() if is_just(0.66, each)][:1]
+    share = float(np.mean(np.abs(error_s[:, 0] - error_s[:, 1]) <= window_s))
+    assert share == pytest.approx(true_probability(0.66, 1.5), abs=0.01)
+    [found] = drifts([scaled(NORMAL, 1.5)] * 3, [NORMAL] * 3)[:1]
+    assert found.is_certain
+    assert true_probability(0.66, found.spread) == pytest.approx(share, abs=0.04)
+
+
+def is_just(said: float, window_s: float) -> bool:
+    return bool(match_probability(NORMAL, NORMAL, 0.0, Window(window_s)) >= said)

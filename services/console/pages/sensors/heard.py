@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 from nicegui import ui
 
-from coincide.learning.drift import has_wrong_spread, is_off
+from coincide.learning.drift import USUAL_MATCH, has_wrong_spread, is_off, true_probability
 from services.console.drawing.template_picture import draw_fit
 from services.console.pages.shell import Words, figure
 from services.console.pages.time_words import TimeWords, duration, probability, rate
@@ -96,7 +96,9 @@ def _fit_of(heard: HeardAnswer) -> str:
         return "not known"
     wrong = [f"off by {drift.distance:.2g}"] if is_off(drift, certain=CERTAIN) else []
     if has_wrong_spread(drift, certain=CERTAIN):
-        wrong.append(f"errors are {drift.spread:.2g} times as wide as it says")
+        is_true = true_probability(USUAL_MATCH, drift.spread)
+        wide = f"errors are {drift.spread:.2g} times as wide as it says"
+        wrong.append(f"{wide}, so that P of {USUAL_MATCH:g} should be {is_true:.2f}")
     return f"no: {', '.join(wrong)}" if wrong else "yes"
 
 
