@@ -85,11 +85,12 @@ def counts_of(batches: Mapping[str, Detections], **choices: Any) -> list[list[in
     return counts
 
 
-def test_any_two_sensors_are_shifted_beyond_the_reach() -> None:
+@pytest.mark.parametrize("further_us", [0, None])
+def test_any_two_sensors_are_shifted_beyond_the_reach(further_us: int | None) -> None:
     """Whatever matched does not match any more: in no slide does a pair of the join meet again."""
     batches = network(5)
     pairs = {tuple(each) for each in window_join(batches, ONE_SECOND).members.tolist()}
-    shifted = _ShiftedBatches.of(batches, ONE_SECOND, None, "different", None, 0, 30)
+    shifted = _ShiftedBatches.of(batches, ONE_SECOND, None, "different", None, further_us, 30)
     for nth in range(1, 31):
         assert pairs.isdisjoint(tuple(each) for each in window_join(shifted.slide(nth), ONE_SECOND).members.tolist())
 
