@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coincide.evidence.bits import EvidenceColumns, evidence_columns, posterior_of
+from coincide.evidence.learnt_rates import Hearings, Learnt, fixed_point, learnt_rates
 from coincide.evidence.network import Network
 from coincide.evidence.one_source import one_source_density
 from coincide.evidence.parts import Parts
@@ -13,6 +14,8 @@ from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of
 __all__ = [
     "EvidenceColumns",
     "EvidenceTerm",
+    "Hearings",
+    "Learnt",
     "MatchEvidence",
     "Network",
     "Parts",
@@ -21,6 +24,8 @@ __all__ = [
     "evidence_columns",
     "evidence_of",
     "evidence_of_sets",
+    "fixed_point",
+    "learnt_rates",
     "one_source_density",
     "posterior_of",
     "shared_out",

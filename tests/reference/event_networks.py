@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide import ConstraintGraph, Detections, Histogram, Network, Window, window_join
-from coincide.evidence import SetPosteriors, evidence_of_sets
+from coincide.evidence import Hearings, Learnt, SetPosteriors, evidence_of_sets, fixed_point
 
 Ints = npt.NDArray[np.int64]
 STRETCH_S = 1_000  # nothing hangs together beyond it
@@ -98,9 +98,11 @@ class Simulation:
             columns.append(np.where(own >= 0, rows[name][np.maximum(own, 0)], -1))
         return np.array(columns)
 
-    def judged(self, log: Log, network: Network | None = None, travel: Window | None = None) -> SetPosteriors:
+    def judged(
+        self, log: Log, network: Network | None = None, travel: Window | None = None, sets: Ints | None = None
+    ) -> SetPosteriors:
         """Return what the library says of the sets."""
-        sets = self.sets(log)
+        sets = self.sets(log) if sets is None else sets
         nothing = np.zeros(len(log.at_us), np.int64)
         return evidence_of_sets(
             network or self.network,
@@ -112,6 +114,18 @@ class Simulation:
             travel=travel,
             most_work=10**8,
         )
+
+    def learnt(self, log: Log, word: Network) -> Learnt:
+        """Return the rates that the library learns from the log, from a word."""
+        sets, reported = self.sets(log), np.bincount(log.sensor, minlength=self.sensors)
+
+        def heard(network: Network) -> Hearings:
+            found = self.judged(log, network, sets=sets)
+            members = found.parts.members
+            sensor = np.where(members >= 0, log.sensor[members], -1)
+            return Hearings.of(sensor, found.shared.value, reported, self.lasts_s)
+
+        return fixed_point(word, heard, reported, self.lasts_s)
 
 
 @dataclass(frozen=True)
