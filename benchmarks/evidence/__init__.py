@@ -1,0 +1,1 @@
+"""Whether the evidence says what is true."""
