@@ -70,11 +70,18 @@ QUESTIONS: list[tuple[str | None, Equivalence]] = [
     ("state", Predicate(lambda previous, following: previous == "on" or following == "on")),
     (None, Equal()),
 ]
-KINDS = [type(equivalence).__name__ for _, equivalence in QUESTIONS]
 
 
-@pytest.mark.parametrize(("value", "equivalence"), QUESTIONS, ids=KINDS)
-@pytest.mark.parametrize("chunk_rows", [40, None])
+def questions(usual: int, *others: int | None) -> list[Any]:
+    """Return each question with the usual size, and one or more of them with the others: they do not depend on it."""
+    each = [*zip(QUESTIONS, [usual] * len(QUESTIONS), strict=True), *zip(QUESTIONS, others, strict=False)]
+    return [
+        pytest.param(*question, size, id=f"{type(question[1]).__name__} of {question[0]}, {size}")
+        for question, size in each
+    ]
+
+
+@pytest.mark.parametrize(("value", "equivalence", "chunk_rows"), questions(40, None))
 def test_facts(spark: SparkSession, value: str | None, equivalence: Equivalence, chunk_rows: int | None) -> None:
     table = rows(7, 600)
     values = None if value is None else as_array(table, value)
@@ -87,8 +94,7 @@ def test_facts(spark: SparkSession, value: str | None, equivalence: Equivalence,
     assert found(answer) == expected(runs, table, value)
 
 
-@pytest.mark.parametrize(("value", "equivalence"), QUESTIONS, ids=KINDS)
-@pytest.mark.parametrize("hold_us", [3, None])
+@pytest.mark.parametrize(("value", "equivalence", "hold_us"), questions(3, None, None))
 def test_readings(spark: SparkSession, value: str | None, equivalence: Equivalence, hold_us: int | None) -> None:
     table = rows(8, 600)
     values = None if value is None else as_array(table, value)
