@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
+from unittest import mock
 
 from coincide import Stream
 from coincide.fusion.batches.cores import FusionCores
@@ -14,6 +15,7 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
 from services.common.engine.shard_state import SHARD_STATE
 from services.common.engine.worker_deaths import WorkerDeaths
+from services.common.kafka import follower_thread
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
@@ -24,6 +26,8 @@ from tests.coincide.fusion.inputs import STREAMS
 from tests.patience import until
 
 NAMES = TopicNames("reef.")
+#: Where nobody waits for a disk, if the system has such a place.
+MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 LIMITS = Limits()
 COMPACTED = {"cleanup.policy": "compact"}
 TOPICS = {
@@ -66,6 +70,11 @@ def opened(folder: Path) -> Iterator[LocalLog]:
         yield log
     finally:
         log.close()
+
+
+def at_once() -> AbstractContextManager[object]:
+    """Let whoever has lost an append try again at once."""
+    return mock.patch.object(follower_thread, "PAUSES_S", (0.001, 0.001))
 
 
 @contextmanager

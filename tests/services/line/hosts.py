@@ -15,17 +15,14 @@ from coincide.fusion.batches.live_shard import Entry, LiveShard
 from coincide.fusion.control.host import UNKNOWING
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
-from services.common.kafka import follower_thread
 from services.common.local_log.local_log import LocalLog
 from services.common.log.records import NewRecord
 from services.line import fusion_thread
 from services.line.fusion_thread import FusionThread
 from tests.coincide.fusion import outputs
 from tests.coincide.fusion.strategies import Pushes
-from tests.services.line.fused_logs import NAMES, Fault, documents, fusing, opened
+from tests.services.line.fused_logs import NAMES, Fault, at_once, documents, fusing, opened
 
-#: Where nobody waits for a disk, if the system has such a place.
-MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 ANSWERS = ("matches", "episodes", "dead-letters")
 
 Documents = list[dict[str, Any]]
@@ -40,7 +37,7 @@ def one_process(
     """Run the engine's thread over a new log; it takes so many detections at a time, and loses such appends."""
     with (
         mock.patch.object(fusion_thread, "MOST_RECORDS", most_records),
-        mock.patch.object(follower_thread, "PAUSES_S", (0.001, 0.001)),
+        at_once(),
         opened(folder) as log,
         fusing(log, *fails, streams=streams, limits=limits) as thread,
     ):

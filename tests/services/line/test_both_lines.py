@@ -24,9 +24,8 @@ from tests.examples import examples
 from tests.reference import central_italy
 from tests.reference.fusion import SlowFusion
 from tests.services.line import morning
-from tests.services.line.fused_logs import Fault, wait_until_taken
+from tests.services.line.fused_logs import MEMORY, Fault, wait_until_taken
 from tests.services.line.hosts import (
-    MEMORY,
     assert_same,
     last_episodes,
     logged,

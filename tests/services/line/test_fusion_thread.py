@@ -18,10 +18,12 @@ from tests.coincide.fusion.inputs import STREAMS, poisson_frames, put, query_jso
 from tests.patience import until
 from tests.services.line.fused_logs import (
     LIMITS,
+    MEMORY,
     NAMES,
     TOPICS,
     Fault,
     append,
+    at_once,
     documents,
     fusing,
     opened,
@@ -52,7 +54,7 @@ def expected() -> list[str]:
 def test_whatever_fails_and_however_often_it_starts_it_tells_every_match_once(
     cuts: list[int], fails: list[Fault]
 ) -> None:
-    with TemporaryDirectory() as folder, opened(Path(folder)) as log:
+    with TemporaryDirectory(dir=MEMORY) as folder, opened(Path(folder)) as log, at_once():
         first = 0
         for cut in [*cuts, len(INPUTS)]:
             append(log, INPUTS[first : first + cut])
