@@ -12,6 +12,7 @@ from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.program.stop_signals import stop_event
 from services.common.settings import SettingsError
 from services.history.archiving.folders import Archive
+from services.history.archiving.layout import POSITION
 from spark_jobs.archiving.archive_query import archive_query
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics
@@ -47,6 +48,8 @@ def run_archive(settings: ArchiveSettings, archive: Archive, stopping: threading
 def _opened(settings: ArchiveSettings) -> Archive:
     if settings.path is None:
         raise SettingsError("path is not set: it is the folder of the archive, which is off until then")
+    if (settings.path / POSITION).exists():
+        raise SettingsError(f"the archive in {settings.path} is that of a line in one process: choose another folder")
     return Archive.opened(settings.path, settings.area_hashes)
 
 

@@ -23,7 +23,7 @@ from pyspark import SparkContext
 
 from coincide.errors import CoincideError
 from services.common.settings import SettingsError
-from services.history.archiving.folders import write_whole
+from services.history.archiving.layout import write_whole
 from services.history.replaying.request import RunError
 from services.history.replaying.staff import POLL_S, Progress, Task
 from spark_jobs.job.session import SessionError, create_session, end_session, shipped_code

@@ -29,7 +29,8 @@ from benchmarks.history.archived import BEGUN_US, LEAST, QUERY, STREAMS, TEMPLAT
 from benchmarks.line.gateways import is_ready
 from coincide import Window, satisfaction_offsets
 from deploy.host.machine import ROOT, free_ports, wait_until
-from services.history.archiving.folders import Archive, counting_files
+from services.history.archiving.folders import Archive
+from services.history.archiving.layout import counting_files
 
 SIZES = [Size(1_000, 3_600), Size(100, 86_400)]
 QUICK = [Size(100, 600)]

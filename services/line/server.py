@@ -41,6 +41,7 @@ from services.line.forwarding.upward_poster import UpwardPoster
 from services.line.fusion_thread import FusionThread
 from services.line.log_publisher import LogPublisher
 from services.line.log_session import LogSession
+from services.line.past.history_app import history_app
 from services.line.settings import LineSettings
 
 GRACE_S = 5
@@ -69,6 +70,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     fusion = FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status)
     components: dict[str, Application] = {
         "fusion": thread_app("fusion", fusion, ingest, clients, registry),
+        "history": history_app(settings, log, clients),
         "alerting": build_alerting(settings.alerting, clients, session),
         "ingest": build_ingest(ingest, clients, publisher_of),
         "console": console_app(settings.console),

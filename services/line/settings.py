@@ -13,9 +13,11 @@ from services.backup.database import database_beside
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import CONFIG_VARIABLE, S, load_settings, located
 from services.console.settings import ConsoleSettings
+from services.history.settings import ArchivingSettings, RunSettings
 from services.ingest.settings import IngestSettings
 from services.line.dispatch import COMPONENTS
 from services.line.forwarding.forward_settings import LineOwnSettings
+from services.line.past.past_settings import archiving_settings, run_settings
 
 LOG = "log.sqlite3"
 #: A commit to a file beside the log costs a millisecond.
@@ -36,6 +38,8 @@ class LineSettings:
     own: LineOwnSettings
     limits: Limits
     """Bounds of the engine, from the file and the variables of the fusion job."""
+    runs: RunSettings
+    archiving: ArchivingSettings
 
     @property
     def log_path(self) -> Path:
@@ -69,6 +73,7 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
             "alerting.yaml",
             database_url=f"sqlite:///{database_beside(folder / LOG)}",
             console_url=base,
+            history_url=f"{components}history",
             transactions_per_s=TRANSACTIONS_PER_S,
         ),
         settings_of(
@@ -81,4 +86,6 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
         ),
         line,
         settings_of(FusionSettings, "fusion.yaml").limits,
+        run_settings(folder, config, environ),
+        archiving_settings(config, environ),
     )

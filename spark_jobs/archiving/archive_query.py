@@ -18,8 +18,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from coincide.fusion.records.kafka_records import InputRecord
 from services.common.kafka.java_options import spark_options
 from services.history.archiving.file_names import batch_file
-from services.history.archiving.folders import Archive, sweep
+from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import FrameRows
+from services.history.archiving.layout import sweep
 from services.history.archiving.merging import merge_folders
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.settings import ArchiveSettings

@@ -21,7 +21,8 @@ from coincide.wire.fields import UNREADABLE
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.java_options import spark_options
 from services.common.settings import SettingsError, read_yaml
-from services.history.archiving.folders import Archive, is_archive
+from services.history.archiving.folders import Archive
+from services.history.archiving.layout import is_archive
 from services.history.runs.calibration_tasks import DETECTION
 
 LABELS = ("area", "sensor", "stream", "model")

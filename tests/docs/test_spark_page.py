@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from coincide import ConstraintGraph, Detections, Equal, Histogram, Window, coalesce_readings, timing_join, window_join
 from docs.generate import ROOT
 from services.history.archiving.file_names import batch_file, merged_file
-from services.history.archiving.folders import DAY_US, Archive, write_rows
+from services.history.archiving.folders import Archive, write_rows
 from services.history.archiving.frame_rows import ROW_SCHEMA
+from services.history.archiving.layout import DAY_US
 from tests.docs.sessions import blocks
 from tests.reference.spark_session import local_session
 

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 from deploy.host.machine import free_ports
 from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
-from services.history.archiving.folders import Archive, counting_files
+from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import ROW_SCHEMA
+from services.history.archiving.layout import counting_files
 from tests.integration.fusion_process import end
 from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import BUDGET_S, until

@@ -9,7 +9,8 @@ import pytest
 
 from deploy.local.broker import Broker
 from services.common.program.skeleton import REFUSED
-from services.history.archiving.folders import Archive, counting_files
+from services.history.archiving.folders import Archive
+from services.history.archiving.layout import counting_files
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.fusion_process import seismic
 from tests.integration.service_process import run_module

@@ -110,7 +110,7 @@ class HistoryProcess:
             places.leave(peer)
 
         try:
-            connection.request(method, target, body or None, dict(headers))
+            connection.request(method, f"{urlsplit(self.url).path}{target}", body or None, dict(headers))
             answer = connection.getresponse()
         except (OSError, HTTPException):
             end()

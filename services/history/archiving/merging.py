@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from services.history.archiving.file_names import FileName, merged_file
-from services.history.archiving.folders import Archive, counting_files, day_of, sweep, write_rows
+from services.history.archiving.folders import Archive, write_rows
+from services.history.archiving.layout import counting_files, day_of, sweep
 
 MERGE_FROM = 32  # small files of a folder
 MOST_ROWS = 4_000_000  # of a merged file: so many are in memory at once

@@ -19,8 +19,9 @@ from coincide.arrays.kinds import BoolArray, IndexArray
 from coincide.chunks.key_ranges import Key, KeyRange, RowGroup, key_ranges
 from coincide.fusion.records.kafka_records import InputRecord
 from services.history.archiving.file_names import FileName, batch_file
-from services.history.archiving.folders import Archive, is_archive
+from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import ROW_SCHEMA, FrameRows
+from services.history.archiving.layout import is_archive
 from services.history.replaying.request import RunError
 from services.history.replaying.topic_records import ReadShare, TopicRecords, records_between
 

@@ -14,7 +14,7 @@ from msgspec.json import encode
 
 from coincide import Histogram, Stream
 from coincide.chunks.key_ranges import KeyRange
-from services.history.archiving.folders import written_whole
+from services.history.archiving.layout import written_whole
 from services.history.replaying.archive_rows import HashRows, RowChunk
 from services.history.replaying.complete_answer import FoundTuples, complete_tuples, match_records, reach_us
 from services.history.replaying.expected_by_chance import role_counts

@@ -27,7 +27,7 @@ from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.queries import ReadingsQuery, SpellQuery
 from coincide.wire.output_record import OutputRecord
-from services.history.archiving.folders import written_whole
+from services.history.archiving.layout import written_whole
 from services.history.replaying.archive_rows import HashRows
 from services.history.replaying.complete_answer import UNLIMITED, event_columns, unwatched
 from services.history.replaying.match_curves import thresholds_from

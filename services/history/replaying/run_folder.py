@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +60,11 @@ class RunFolder:
     def note_cancelled(self) -> None:
         """Remember that somebody has cancelled the run, also where the process is killed before it sees that."""
         (self.path / CANCELLED).touch()
+
+    def sweep(self) -> None:
+        """Delete what a process left that was killed."""
+        for left in self.path.glob(".*/"):
+            shutil.rmtree(left, ignore_errors=True)
 
     @property
     def size(self) -> int:

@@ -43,6 +43,11 @@ class TopicRecords:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._reader.__exit__(kind, error, at)
 
+    @property
+    def topic_id(self) -> str:
+        """What tells the topic from one of the same name that was made after it was deleted."""
+        return str(self._reader.topic_id(self._topic))
+
     def first_offsets(self) -> dict[int, int]:
         """Return the first offset that each partition still has."""
         return _by_number(self._reader.beginnings(self._partitions))

@@ -83,8 +83,7 @@ class RunQueue:
         if folder.is_cancelled:
             self._forget(summary["run"])
             return
-        for left in folder.path.glob(".*/"):  # by a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        folder.sweep()
         try:
             self._waiting[summary["run"]] = request_in(summary["request"])
         except RunError as error:

@@ -12,6 +12,7 @@ import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import CollectorRegistry
+from starlette.types import Lifespan
 
 from coincide.queries import AnyQuery
 from coincide.wire.declarations.names import REGISTERED_NAME_IN_WORDS, RegisteredName
@@ -53,6 +54,7 @@ class RunService:
     registry: CollectorRegistry
     request_of: Callable[[Mapping[str, Any]], RunRequest]
     compare: Callable[[str, str], dict[str, Any]]
+    why_not_ready: Callable[[], list[str]] = list
 
 
 async def _fields(request: Request) -> Mapping[str, Any]:
@@ -69,10 +71,11 @@ async def _fields(request: Request) -> Mapping[str, Any]:
 Fields = Annotated[Mapping[str, Any], Depends(_fields)]
 
 
-def create_app(service: RunService, audit: AuditTrail) -> FastAPI:
+def create_app(service: RunService, audit: AuditTrail, lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
     """Return the application; routes that look into files or ask the log run in threads."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, dependencies=[Depends(StrictRequests())])
-    install_operations(app, service.registry, list)
+    strict = [Depends(StrictRequests())]
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, dependencies=strict, lifespan=lifespan)
+    install_operations(app, service.registry, service.why_not_ready)
     for kind in (RunError, QueueFullError, LogError):
         app.add_exception_handler(kind, _on_fault)
     routes = RunRoutes(service, audit)

@@ -1,6 +1,6 @@
 """What the server of runs stands on: how a request is read, what a query's id means, and how runs are compared."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from services.history.runs.run_queue import RunQueue, RunStates
 from services.history.runs.run_server import RunService, read_request
 
 
-def run_service(queue: RunQueue, topics: Topics, archive_path: Path | None) -> RunService:
+def run_service(
+    queue: RunQueue, topics: Topics, archive_path: Path | None, why_not_ready: Callable[[], list[str]] = list
+) -> RunService:
     """Return what the server stands on."""
 
     def request_of(fields: Mapping[str, Any]) -> RunRequest:
@@ -28,7 +30,7 @@ def run_service(queue: RunQueue, topics: Topics, archive_path: Path | None) -> R
     def compare(run: str, other: str) -> dict[str, Any]:
         return compared(queue.folder(run), None if other == "live" else queue.folder(other), topics)
 
-    return RunService(queue, run_metrics(queue), request_of, compare)
+    return RunService(queue, run_metrics(queue), request_of, compare, why_not_ready)
 
 
 def usual_source(archive_path: Path | None, *, as_live: bool) -> RunSource:

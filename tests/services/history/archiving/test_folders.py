@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from coincide import Histogram
 from services.common.settings import SettingsError
 from services.history.archiving.file_names import batch_file, counting, files_in, merged_file
-from services.history.archiving.folders import Archive, counting_files, sweep, write_rows
+from services.history.archiving.folders import Archive, write_rows
 from services.history.archiving.frame_rows import ROW_SCHEMA
+from services.history.archiving.layout import counting_files, sweep
 from services.history.archiving.merging import due, merge, merge_folders
 
 DAY_US = 86_400_000_000

@@ -13,7 +13,8 @@ from coincide import Histogram, Stream
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import query_from_json
 from services.history.archiving.file_names import batch_file
-from services.history.archiving.folders import DAY_US, Archive, write_rows
+from services.history.archiving.folders import Archive, write_rows
+from services.history.archiving.layout import DAY_US
 from services.history.replaying.archive_rows import HashRows, Wanted
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder

@@ -215,9 +215,8 @@ def test_days_see_each_others_rows_and_give_each_match_once(
 ) -> None:
     whole = run_of(archive, query)
     expected, matches = whole.execute(), sorted(map(str, written(whole)))
-    monkeypatch.setattr(
-        "services.history.archiving.folders.DAY_US", 7_000_000
-    )  # a match may reach over the next day but one
+    for module in ("folders", "layout"):  # a match may reach over the next day but one
+        monkeypatch.setattr(f"services.history.archiving.{module}.DAY_US", 7_000_000)
     monkeypatch.setattr("services.history.replaying.complete_run.CHUNK_ROWS", 15)
     by_days = run_of(filled(archive.path.with_name("by-days")), query)
     assert told(by_days.execute()) == told(expected)

@@ -17,7 +17,8 @@ from coincide.wire.declarations.template_proposal import TemplateProposal
 from services.common.access.component_access import ComponentAccess
 from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread
-from services.history.archiving.folders import DAY_US, Archive
+from services.history.archiving.folders import Archive
+from services.history.archiving.layout import DAY_US
 from services.history.replaying.request import AnyRequest, RunRequest
 from services.history.replaying.run_folder import Reporter
 from services.history.runs import run_queue

@@ -1,0 +1,85 @@
+"""The past of a line in one process, over HTTP: runs say what was said live, and the archive has every row once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet as pq
+from deploy.local.sn1987a import posts
+
+from services.common.clock import system_clock_us
+from services.history.archiving.layout import DAY_US
+from tests.integration.service_process import ServiceProcess
+from tests.patience import until
+from tests.services.line.test_line import NDJSON, expected_of, matches_of, running
+from tests.test_contracts import faults
+
+RANGE = {"from": "1987-02-23T00:00:00Z", "to": "1987-02-24T00:00:00Z"}
+HURRIED = str(Path(__file__).parent / "hurried")
+ENDED = {"done", "failed", "cancelled"}
+
+
+def post_all(line: ServiceProcess) -> None:
+    for body in posts().values():
+        line.call("POST", "/v1/detections", content=body, headers=NDJSON).raise_for_status()
+    until(lambda: len(matches_of(line, "sn1987a-all")) == 440)
+
+
+def asked(line: ServiceProcess, **fields: Any) -> str:
+    answer = line.call("POST", "/v1/history-runs", json=fields)
+    assert answer.status_code in {200, 202}, answer.text
+    run: str = answer.json()["run"]
+    return run
+
+
+def ended(line: ServiceProcess, run: str) -> dict[str, Any]:
+    until(lambda: summary(line, run)["state"] in ENDED, of=[line.process])
+    said = summary(line, run)
+    assert faults("history-run", said) == []
+    return said
+
+
+def summary(line: ServiceProcess, run: str) -> dict[str, Any]:
+    said: dict[str, Any] = line.call("GET", f"/v1/history-runs/{run}").raise_for_status().json()
+    return said
+
+
+def learnt(line: ServiceProcess, run: str) -> dict[str, Any]:
+    said: dict[str, Any] = line.call("GET", f"/v1/learning-runs/{run}").raise_for_status().json()
+    return said
+
+
+def rows_in(folder: Path) -> int:
+    """Return how many detections the archive has, as a reader sees it that knows nothing of it."""
+    return sum(len(pq.ParquetFile(path).read()) for path in (folder / "archive/detections").rglob("*.parquet"))
+
+
+def ids_of(line: ServiceProcess, run: str) -> list[str]:
+    lines = line.call("GET", f"/v1/history-runs/{run}/matches").raise_for_status().text.splitlines()
+    return sorted(json.loads(each)["id"] for each in lines)
+
+
+def test_a_run_finds_what_was_said_live_whether_it_asks_what_is_true_or_what_was_said(tmp_path: Path) -> None:
+    with running(tmp_path, PYTHONPATH=HURRIED) as line:
+        post_all(line)
+        complete = ended(line, run := asked(line, query="sn1987a-all", **RANGE))
+        assert (complete["state"], complete.get("error"), complete["request"]["source"]) == ("done", None, "archive")
+        assert ids_of(line, run) == matches_of(line, "sn1987a-all")
+        now_us = system_clock_us()
+        today = {"from": str(now_us - DAY_US), "to": str(now_us + DAY_US)}
+        live = ended(line, as_live := asked(line, query="sn1987a", as_live=True, **today))
+        assert (live["state"], live.get("error")) == ("done", None)
+        found = ids_of(line, as_live)
+        compared = line.call("GET", f"/v1/history-runs/{as_live}/compare").raise_for_status().json()
+        assert compared["counts"] == {"added": 0, "gone": 0, "changed": 0, "same": len(found), "older": 0}
+        what_if = {**RANGE, "min_threshold": 0.1}
+        answer = line.call("POST", "/v1/queries/sn1987a/what-if", json=what_if).raise_for_status().json()
+        curve = ended(line, answer["run"])["curve"]
+        assert curve[0]["threshold"] == 0.1
+        learning = line.call("POST", "/v1/learning-runs", json=RANGE).raise_for_status().json()["run"]
+        until(lambda: learnt(line, learning)["state"] in ENDED, of=[line.process])
+        assert (learnt(line, learning)["state"], learnt(line, learning)["detections"]) == ("done", rows_in(tmp_path))
+        until(lambda: not psutil.Process(line.process.pid).children())  # the second process ends with its task
+    assert "ended, try" not in (tmp_path / "line.log").read_text(), "each task ends well, and is done once"
+    assert found == expected_of(tmp_path)["sn1987a"]
