@@ -83,3 +83,28 @@ def test_a_run_finds_what_was_said_live_whether_it_asks_what_is_true_or_what_was
         until(lambda: not psutil.Process(line.process.pid).children())  # the second process ends with its task
     assert "ended, try" not in (tmp_path / "line.log").read_text(), "each task ends well, and is done once"
     assert found == expected_of(tmp_path)["sn1987a"]
+
+
+def test_a_run_whose_process_is_killed_says_the_same_later_and_one_that_the_line_left_is_done_by_the_next(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path, PYTHONPATH=HURRIED) as line:
+        post_all(line)
+        run = asked(line, query="sn1987a-all", **RANGE)
+        killed = second_process_of(line)
+        killed.kill()
+        until(lambda: not killed.is_running() or killed.status() == psutil.STATUS_ZOMBIE)
+        assert ended(line, run)["state"] == "done"
+        assert ids_of(line, run) == (expected := matches_of(line, "sn1987a-all"))
+        left = asked(line, query="sn1987a-all", **{**RANGE, "to": "1987-02-23T23:00:00Z"})
+        orphan = second_process_of(line)
+    until(lambda: not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE)
+    with running(tmp_path, PYTHONPATH=HURRIED) as line:
+        assert ended(line, left)["state"] == "done"
+        assert ids_of(line, left) == expected
+
+
+def second_process_of(line: ServiceProcess) -> psutil.Process:
+    until(lambda: bool(psutil.Process(line.process.pid).children()), every_s=0.01)
+    [process] = psutil.Process(line.process.pid).children()
+    return process
