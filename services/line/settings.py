@@ -86,6 +86,6 @@ def line_settings(folder: Path, config: Path, address: tuple[str, int], environ:
         ),
         line,
         settings_of(FusionSettings, "fusion.yaml").limits,
-        run_settings(folder, config, environ),
-        archiving_settings(config, environ),
+        run_settings(folder, environ),
+        archiving_settings(environ),
     )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from services.common.settings import FrozenSettings, load_settings, read_yaml
+from services.common.settings import FrozenSettings, load_settings, located, read_yaml
 from services.history.settings import ArchivingSettings, RunSettings
 
 S = TypeVar("S", bound=FrozenSettings)
@@ -21,19 +21,20 @@ class LineArchivingSettings(ArchivingSettings):
     interval_s: float = Field(300.0, ge=0, description="How often detections are written.")
 
 
-def run_settings(folder: Path, config: Path, environ: Mapping[str, str]) -> RunSettings:
+def run_settings(folder: Path, environ: Mapping[str, str]) -> RunSettings:
     """Return where runs read and write below a folder, and their bounds. Raises `SettingsError`."""
     places = {"archive_path": (folder / "archive").absolute(), "runs_path": (folder / "runs").absolute()}
-    return _shared(RunSettings, config / "history.yaml", environ, **places)
+    return _shared(RunSettings, "history.yaml", environ, **places)
 
 
-def archiving_settings(config: Path, environ: Mapping[str, str]) -> LineArchivingSettings:
+def archiving_settings(environ: Mapping[str, str]) -> LineArchivingSettings:
     """Return how the archive is written. Raises `SettingsError`."""
-    return _shared(LineArchivingSettings, config / "archive.yaml", environ)
+    return _shared(LineArchivingSettings, "archive.yaml", environ)
 
 
-def _shared(model: type[S], path: Path, environ: Mapping[str, str], **places: Any) -> S:
+def _shared(model: type[S], name: str, environ: Mapping[str, str], **places: Any) -> S:
     """Return what of a file and of the environment is not of Spark alone."""
+    path = located(Path("config", name), environ)
     in_file = read_yaml(path) if path.exists() else None
     fields = in_file if isinstance(in_file, dict) else {}
     variables = {f"{model.PREFIX}{name.upper()}": name for name in model.model_fields}

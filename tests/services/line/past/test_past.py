@@ -6,9 +6,9 @@ from typing import Any
 
 import psutil
 import pyarrow.parquet as pq
-from deploy.local.sn1987a import posts
 
 from services.common.clock import system_clock_us
+from services.demo.sn1987a import posts
 from services.history.archiving.layout import DAY_US
 from tests.integration.service_process import ServiceProcess
 from tests.patience import until
