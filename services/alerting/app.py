@@ -32,6 +32,7 @@ from services.alerting.store.dialect import took_too_long
 from services.common.access.access_routes import audit_router, caller_router, keys_router
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
+from services.common.heavy_work import HeavyWork, OneThread
 from services.common.http.app_routes import operation_id
 from services.common.http.document_page import document_page_router
 from services.common.http.problem import Problem, problem_response
@@ -74,6 +75,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     access: ComponentAccess,
     receivers: Receivers,
     acts: Acts,
+    heavy: HeavyWork | None = None,
     writes: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
@@ -97,7 +99,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(receivers_router(engine, settings, receivers, acts, changes))
     app.include_router(rebuilds_router(engine, acts))
     app.include_router(dead_letters_router(lists))
-    app.include_router(queries_router(engine, changes, streams, sensors, receivers))
+    app.include_router(queries_router(engine, changes, streams, sensors, receivers, heavy or OneThread()))
     app.include_router(live_router(engine, hub, metrics, settings, progress))
     app.include_router(history_router(settings))
     app.include_router(caller_router())

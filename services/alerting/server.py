@@ -45,6 +45,7 @@ from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
+from services.common.heavy_work import HeavyWork
 from services.common.log_clients import KafkaClients, LogClients
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import SettingsError, load_streams
@@ -59,9 +60,14 @@ logger = logging.getLogger(__name__)
 
 
 def build_app(
-    settings: AlertingSettings, clients: LogClients | None = None, session_of: SessionOf | None = None
+    settings: AlertingSettings,
+    clients: LogClients | None = None,
+    session_of: SessionOf | None = None,
+    heavy: HeavyWork | None = None,
 ) -> Guarded:
     """Return the application, which connects when it starts, to Kafka unless others are given.
+
+    What is `heavy` is done in a thread, unless something else is given.
 
     A `SettingsError` or `ValueError` says what is wrong.
     """
@@ -140,6 +146,7 @@ def build_app(
         receivers=receivers,
         acts=Acts(records, progress, access.audit, settings.kafka_timeout_s),
         access=access,
+        heavy=heavy,
         writes=lambda: lease.term is not None,
         lifespan=lifespan,
     )

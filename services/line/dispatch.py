@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -16,11 +16,17 @@ COMPONENTS = "/components/"
 class Dispatch:
     """Hands a request to the component that has its path; what nobody has is for the `last` one.
 
-    `owners` says by the first part behind ``/v1/`` who has it.
+    `owners` says by the first part behind ``/v1/`` who has it; `at_end` is called when all components have ended.
     """
 
-    def __init__(self, components: Mapping[str, Application], owners: Mapping[str, str], last: str) -> None:
-        self._components, self._owners, self._last = components, owners, last
+    def __init__(
+        self,
+        components: Mapping[str, Application],
+        owners: Mapping[str, str],
+        last: str,
+        at_end: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._components, self._owners, self._last, self._at_end = components, owners, last, at_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request as an ASGI application."""
@@ -47,6 +53,7 @@ class Dispatch:
         await receive()
         try:
             async with AsyncExitStack() as stack:
+                stack.callback(self._at_end)
                 for each in self._components.values():
                     await stack.enter_async_context(_living(each))
                 await send({"type": "lifespan.startup.complete"})

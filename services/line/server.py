@@ -42,6 +42,7 @@ from services.line.fusion_thread import FusionThread
 from services.line.log_publisher import LogPublisher
 from services.line.log_session import LogSession
 from services.line.past.history_app import history_app
+from services.line.second_process import SecondProcess
 from services.line.settings import LineSettings
 
 GRACE_S = 5
@@ -57,7 +58,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     append_first_sensors(log, ingest)
     clients = ClientsOfLog(log, names)
     cores = FusionCores(load_streams(ingest.streams_path), settings.limits, clock_s=time.thread_time)
-    status = StatusMetrics()
+    status, heavy = StatusMetrics(), SecondProcess()
 
     def session(followed: Iterable[str], watched: str) -> Any:
         return LogSession(log, followed, watched, settings.alerting.batch_records)
@@ -71,7 +72,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     components: dict[str, Application] = {
         "fusion": thread_app("fusion", fusion, ingest, clients, registry),
         "history": history_app(settings, log, clients),
-        "alerting": build_alerting(settings.alerting, clients, session),
+        "alerting": build_alerting(settings.alerting, clients, session, heavy),
         "ingest": build_ingest(ingest, clients, publisher_of),
         "console": console_app(settings.console),
     }
@@ -80,7 +81,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
         thread = forward_thread(forward, log, names, registry)
         components["forwarding"] = thread_app("forwarding", thread, ingest, clients, registry)
     owners = {first: name for name in ("alerting", "ingest") for first in firsts_of(components[name])}
-    return Dispatch(components, owners, last="console")
+    return Dispatch(components, owners, last="console", at_end=heavy.close)
 
 
 class TellingThread(Protocol):

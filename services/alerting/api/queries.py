@@ -39,6 +39,7 @@ from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.caller import Caller
 from services.common.access.who import Author
+from services.common.heavy_work import HeavyWork
 from services.common.http.preconditions import IfMatch, Precondition, entity_tag
 from services.common.http.problem import Problem
 from services.common.resources.routes import PATCH, json_body
@@ -58,12 +59,17 @@ class Surroundings:
 
 
 def queries_router(
-    engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors, receivers: Receivers
+    engine: Engine,
+    changes: QueryChanges,
+    streams: Streams,
+    sensors: RegisteredSensors,
+    receivers: Receivers,
+    heavy: HeavyWork,
 ) -> APIRouter:
     """Return the routes that read and change queries."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"])
     _add_reading(router, engine, streams)
-    add_explaining(router, engine, streams, sensors)
+    add_explaining(router, engine, streams, sensors, heavy)
     _add_changing(router, engine, changes, Surroundings(streams, sensors, receivers))
     return router
 

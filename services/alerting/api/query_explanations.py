@@ -1,24 +1,25 @@
 """/v1/queries/{id}/explain: what a query can find, and what chance gives it; of one that is stored, or of a body."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter
 from fastapi import Query as Parameter
 from sqlalchemy import Connection, Engine
+from starlette.concurrency import run_in_threadpool
 
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
-from coincide.queries.explaining import chosen_threshold, sentences_of
+from coincide.queries.explaining import Explanation, KnownSensor, SeenRates, chosen_threshold, sentences_of
 from services.alerting.api.query_models import ExplainBody
 from services.alerting.api.request_documents import Id, QueryInBody, described_body
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
-from services.alerting.queries.judgement import explained_of
 from services.alerting.queries.judges import judge_of
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, read_report
+from services.common.heavy_work import HeavyWork
 from services.common.http.problem import Problem, try_again
 from services.common.settings import Streams
 
@@ -32,21 +33,38 @@ PerDay = Annotated[
 ]
 
 
-def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors: RegisteredSensors) -> None:
-    """Add the routes that explain a query, one at a time."""
-    one_at_a_time = CapacityLimiter(1)  # of the threads that all requests share
+def add_explaining(
+    router: APIRouter, engine: Engine, streams: Streams, sensors: RegisteredSensors, heavy: HeavyWork
+) -> None:
+    """Add the routes that explain a query."""
+
+    async def explained(
+        query: AnyQuery, version: int | None, report: QueryReport, per_day: float | None
+    ) -> ExplainBody:
+        if not sensors.is_caught_up:
+            raise try_again("the registered sensors are still being read from Kafka")
+        asked = query, sensors.all(), report.seen, dict(streams), per_day
+        explanation, least = await heavy.run(figures_of, *asked)
+        chosen = [] if per_day is None else [chosen_threshold(least, per_day, explanation)]
+        return ExplainBody(
+            id=query.id,
+            version=version,
+            explanation=explanation,
+            sentences=[*sentences_of(explanation), *chosen, OWN_UNCERTAINTY],
+            chance_per_day=per_day,
+            least_threshold=least,
+        )
 
     @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="The reach of a query, and chance")
     async def explain_query(id: Id, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
         """Return figures and sentences, by the sensors registered and the rates seen in all areas."""
 
-        def explain() -> ExplainBody:
+        def read() -> tuple[AnyQuery, int, QueryReport]:
             with engine.connect() as connection:
-                query, version = _stored(connection, id)
-                report = read_report(connection, id)
-            return _explain_body(query, version, report, chance_per_day, sensors, streams)
+                return *_stored(connection, id), read_report(connection, id)
 
-        return await to_thread.run_sync(explain, limiter=one_at_a_time)
+        query, version, report = await run_in_threadpool(read)
+        return await explained(query, version, report, chance_per_day)
 
     @router.post(
         "/{id}/explain",
@@ -57,13 +75,13 @@ def add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors:
     async def explain_document(id: Id, document: QueryInBody, chance_per_day: PerDay = None) -> ExplainBody:  # noqa: A002
         """Return the same of the query in the body, which is not stored. No query need have this id."""
 
-        def explain() -> ExplainBody:
+        def read() -> tuple[AnyQuery, QueryReport]:
             query = _explicable(edits.checked_query(id, document, streams), 422)
             with engine.connect() as connection:
-                report = read_report(connection, id)
-            return _explain_body(query, None, report, chance_per_day, sensors, streams)
+                return query, read_report(connection, id)
 
-        return await to_thread.run_sync(explain, limiter=one_at_a_time)
+        query, report = await run_in_threadpool(read)
+        return await explained(query, None, report, chance_per_day)
 
 
 def _stored(connection: Connection, id_: str) -> tuple[AnyQuery, int]:
@@ -83,25 +101,10 @@ def _explicable(query: AnyQuery, status: int) -> AnyQuery:
     return query
 
 
-def _explain_body(
-    query: AnyQuery,
-    version: int | None,
-    report: QueryReport,
-    per_day: float | None,
-    sensors: RegisteredSensors,
-    streams: Streams,
-) -> ExplainBody:
-    explained = explained_of(query, sensors, report.seen, streams)
-    if explained is None:
-        raise try_again("the registered sensors are still being read from Kafka")
-    explanation = explained.explanation()
-    least = None if per_day is None else explained.least_threshold(per_day)
-    chosen = [] if per_day is None else [chosen_threshold(least, per_day, explanation)]
-    return ExplainBody(
-        id=query.id,
-        version=version,
-        explanation=explanation,
-        sentences=[*sentences_of(explanation), *chosen, OWN_UNCERTAINTY],
-        chance_per_day=per_day,
-        least_threshold=least,
-    )
+def figures_of(
+    query: AnyQuery, sensors: Sequence[KnownSensor], seen: SeenRates, streams: Streams, per_day: float | None
+) -> tuple[Explanation, float | None]:
+    """Return the figures, and the least threshold that chance passes so seldom, if that is asked; takes seconds."""
+    explained = judge_of(query).explained([*sensors], seen, streams)
+    assert explained is not None  # noqa: S101 - `_explicable` has refused what has none
+    return explained.explanation(), None if per_day is None else explained.least_threshold(per_day)

@@ -105,5 +105,6 @@ def test_it_stops_in_order_and_says_nothing_but_what_is_so(tmp_path: Path) -> No
             "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.5}],
         }
         assert line.call("PUT", "/v1/queries/own", json=query).status_code == 201
+        assert line.call("GET", "/v1/queries/own/explain").json()["version"] == 1  # by its second process
         assert line.stop() == 0
     assert '"level": "error"' not in (tmp_path / "line.log").read_text()

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from coincide import Histogram, Window, attainable, chance_rate
 from coincide.thresholds import SensorRate
 from services.alerting.api import query_explanations
-from services.alerting.queries.judgement import explained_of
+from services.alerting.api.query_explanations import figures_of
 from services.common.access.asgi import Guarded
 from tests.services.alerting.clients import Api
 from tests.services.alerting.sample_records import query, record, sensor_record, shard_record
@@ -134,9 +134,9 @@ def test_many_slow_explanations_keep_no_other_request_waiting(api: Api, monkeypa
     def slow(*given: Any) -> Any:
         begun.set()
         assert may_end.wait(60)
-        return explained_of(*given)
+        return figures_of(*given)
 
-    monkeypatch.setattr(query_explanations, "explained_of", slow)
+    monkeypatch.setattr(query_explanations, "figures_of", slow)
     with ThreadPoolExecutor(64) as readers:  # more than the server has threads
         explanations = [readers.submit(api.client.get, f"{PATH}/explain") for _ in range(60)]
         assert begun.wait(60)
