@@ -4,6 +4,6 @@
 join without Spark and Kafka, in CPU time, and `small_pushes` the same for a few detections at once. `stages` says where
 the CPU time goes: `one_process` and `stage_clock` time our own code, `threads` the processes of the whole line.
 `gateways` makes the load, `whole_line` and `transport` are put under it.
-`log_appends` is the log alone, in Kafka and in a file. `first_match` and `serve_first_match` say what somebody waits
-for who tries `make demo` and `coincide serve`.
+`log_appends` is the log alone, in Kafka and in a file. `serve_load` is the line in one process. `first_match` and
+`serve_first_match` say what somebody waits for who tries `make demo` and `coincide serve`.
 """

@@ -72,9 +72,10 @@ class OpenLoop:
 
     def offer(self, rate: float, seconds: float) -> None:
         """Offer so many detections a second; return when every POST is answered."""
-        asyncio.run(self._offer(rate, seconds))
+        asyncio.run(self.offer_here(rate, seconds))
 
-    async def _offer(self, rate: float, seconds: float) -> None:
+    async def offer_here(self, rate: float, seconds: float) -> None:
+        """Do the same on the event loop that runs."""
         due: asyncio.Queue[int | None] = asyncio.Queue()
         async with asyncio.TaskGroup() as gateways:
             for _ in range(CONNECTIONS):

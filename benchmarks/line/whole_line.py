@@ -39,7 +39,7 @@ def running(max_delay_s: float, **own: str) -> Iterator[System]:
     `own` are further variables of its environment.
     """
     folder = Path(tempfile.mkdtemp(prefix="coincide-bench-"))
-    system = System(Layout.isolated(folder / "running", _configured(folder, max_delay_s) | own))
+    system = System(Layout.isolated(folder / "running", configured(folder, max_delay_s) | own))
     try:
         system.up()
         system.alerting.put("/v1/queries/pairs", json=QUERY).raise_for_status()
@@ -51,12 +51,13 @@ def running(max_delay_s: float, **own: str) -> Iterator[System]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _configured(folder: Path, max_delay_s: float) -> dict[str, str]:
+def configured(folder: Path, max_delay_s: float, areas: int = AREAS) -> dict[str, str]:
+    """Write the files of streams and of the sensors of so many areas; return the variables that name them."""
     bounds = {"max_delay_s": max_delay_s, "longest_template_s": 1}
     streams = {"seismic": bounds, "acoustic": bounds}
     sensors = [
         {"id": f"{stream}-{area:02d}", "area": area_name(area), "streams": {stream: "clock"}}
-        for area in range(AREAS)
+        for area in range(areas)
         for stream in streams
     ]
     clock = {"uniform": [-HALF_TEMPLATE_S, HALF_TEMPLATE_S]}
