@@ -27,8 +27,8 @@ from services.common.access.component_access import ComponentAccess, access_metr
 from services.common.engine.core_metrics import StatusMetrics, export_unit_costs
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.http.query_contract import query_schema
-from services.common.kafka.clients import create_producer
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.kafka_log import KafkaLog
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
 from services.common.topics import load_topics
@@ -36,8 +36,8 @@ from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 from services.history.runs.run_queue import Kept, RunQueue, RunStates
 from services.ingest.app import create_app as create_ingest
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.publisher import Publisher
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from services.line.forwarding.forward_metrics import ForwardMetrics
@@ -308,13 +308,8 @@ def _top_names() -> Iterator[str]:
 def _ingest_app() -> Any:
     metrics = IngestMetrics(CollectorRegistry())
     settings, registry = IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml"))
-    never_started = KafkaPublisher(
-        lambda: create_producer(KafkaConnection(servers="127.0.0.1:9092")),
-        metrics,
-        timeout_s=1,
-        most_bytes=0,
-        names=DEFAULT_NAMES,
-    )
+    log = KafkaLog(KafkaConnection(servers="127.0.0.1:9092"))  # which nobody connects
+    never_started = Publisher(log, metrics, timeout_s=1, most_bytes=0, names=DEFAULT_NAMES)
     access = ComponentAccess("ingest", settings, CollectorRegistry())
     return create_ingest(settings, registry, never_started, metrics, audit=access.audit)
 

@@ -140,7 +140,9 @@ def topics_of(settings: HistorySettings) -> Topics:
             consumer = create_consumer(settings.kafka, request_timeout_ms=timeout_ms, auto_offset_reset="none")
         except KafkaError as error:
             raise LogError(f"Kafka cannot be asked: {error}", is_retriable=True) from error
-        return TopicRecords(KafkaLogReader(consumer, MOST_BYTES, patience_s), settings.topic(name), patience_s)
+        return TopicRecords(
+            KafkaLogReader(consumer, MOST_BYTES, timeout_s=patience_s), settings.topic(name), patience_s
+        )
 
     return opened
 

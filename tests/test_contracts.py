@@ -30,14 +30,14 @@ from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.declarations.template_proposal import proposal_of
 from coincide.wire.last_change import LastChange
 from coincide.wire.sensor_health import health_in
-from services.alerting.kafka.sorting import sort_records
+from services.alerting.following.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.common.access.access_keys import KEYS
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY, Caller
 from services.common.clock import system_clock_us
 from services.history.archiving.frame_rows import FrameRows
-from services.ingest.kafka.frame import heartbeat
+from services.ingest.publishing.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry

@@ -34,7 +34,8 @@ from deploy.jvm.java import find_java
 from deploy.local.system import System
 from services.common.kafka.clients import create_admin, create_producer
 from services.common.kafka.connection import KafkaConnection
-from services.common.topics import create_topics, load_topics
+from services.common.kafka.topic_creation import create_topics
+from services.common.topics import load_topics
 
 DETECTIONS_PER_POST = 20
 PREFIX = "transport."

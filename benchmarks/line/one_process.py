@@ -1,6 +1,6 @@
 """The line in one process: what the services and the job do with a load, without sockets, Kafka, Spark and threads.
 
-POSTs go through ingest's application to a producer that keeps the frames. Batches of frames go through the job's
+POSTs go through ingest's application to a log that keeps the frames. Batches of frames go through the job's
 stateful operator, for which Spark's own tester keeps the state. Its records go through alerting's storage into a
 SQLite file, and what was stored goes to a reader of the live stream. All of it is the code of the line itself.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,6 @@ from zlib import crc32
 
 import msgspec
 import pandas as pd
-from kafka.future import Future
 from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.tws_tester import TwsTester
 from starlette.types import Message
@@ -27,8 +27,7 @@ from coincide import Histogram, Stream
 from coincide.fusion.batches.cores import FusionCores
 from coincide.fusion.batches.live_shard import OUTPUT_TOPICS as TOPICS_OF_SHARD
 from coincide.fusion.control.limits import Limits
-from deploy.host.machine import wait_until
-from services.alerting.kafka.storing import Storage
+from services.alerting.following.storing import Storage
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
@@ -37,11 +36,13 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.audit import AuditTrail
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log.records import NewRecord, Record, RecordPosition
 from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import DEFAULT_NAMES
 from services.ingest.app import create_app
-from services.ingest.kafka.publisher import DETECTIONS, KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.publisher import DETECTIONS, Publisher
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
@@ -68,33 +69,22 @@ class Load(NamedTuple):
             yield [(at_us, body_at(at_us, nth, self.rate, self.detections_a_post)) for nth, at_us in sent]
 
 
-class Record(NamedTuple):
-    """A Kafka record as alerting's consumer gives it."""
+class KeepingLog(KafkaLog):
+    """Keeps the frames that it is given, and says at once that they are safe."""
 
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-
-
-class KeepingProducer:
-    """Keeps the frames that it is given, and says at once that Kafka has them."""
+    problem = None
 
     def __init__(self) -> None:
+        super().__init__(KafkaConnection(servers="nowhere:1"))
         self.frames: list[tuple[bytes, bytes]] = []
 
-    def partitions_for(self, _topic: str) -> set[int]:
-        return set(range(PARTITIONS))
-
-    def send(self, topic: str, value: bytes, key: bytes | None = None, **_when: int) -> Future:
-        assert topic == DEFAULT_NAMES.full(DETECTIONS), value  # the load has nothing that is refused
-        self.frames.append((key or b"", value))
-        return Future().success(None)
-
-    def close(self, timeout: float | None = None) -> None:
-        """Nothing is open."""
+    def append(self, records: Sequence[NewRecord]) -> Future[list[RecordPosition]]:
+        appended: Future[list[RecordPosition]] = Future()
+        for each in records:
+            assert each.topic == DEFAULT_NAMES.full(DETECTIONS), each.value  # the load has nothing that is refused
+            self.frames.append((each.key or b"", each.value or b""))
+        appended.set_result([])
+        return appended
 
 
 class Gateway:
@@ -103,21 +93,15 @@ class Gateway:
     def __init__(self, streams: dict[str, Stream]) -> None:
         registry, metrics = Registry(streams), IngestMetrics(CollectorRegistry())
         registry.replace([dict(_sensors(streams))])
-        self.producer, self._sent_us = KeepingProducer(), START_US
-        self._publisher = KafkaPublisher(lambda: self.producer, metrics, 10.0, 64 * 1024 * 1024, names=DEFAULT_NAMES)
-        audit = AuditTrail(
-            "ingest", RecordPublisher(KafkaConnection(servers="nowhere:1"), 1.0, DEFAULT_NAMES)
-        )  # nothing is changed
+        self.log, self._sent_us = KeepingLog(), START_US
+        self._publisher = Publisher(self.log, metrics, 10.0, 64 * 1024 * 1024, names=DEFAULT_NAMES)
+        audit = AuditTrail("ingest", RecordPublisher(self.log, 1.0, DEFAULT_NAMES))  # nothing is changed
         self._app = create_app(
             IngestSettings(), registry, self._publisher, metrics, audit=audit, clock_us=lambda: self._sent_us
         )
 
     async def start(self) -> None:
         self._publisher.start()
-        await asyncio.to_thread(wait_until, lambda: self._publisher.connected, 10)
-
-    def stop(self) -> None:
-        self._publisher.stop()
 
     async def post(self, sent_us: int, body: bytes) -> None:
         """POST as a gateway does at that time, without a network in between."""
@@ -218,7 +202,7 @@ class OneProcess(NamedTuple):
         """Carry the POSTs of one micro-batch to the live stream."""
         for sent_us, body in batch:
             await self.gateway.post(sent_us, body)
-        frames, self.gateway.producer.frames = self.gateway.producer.frames, []
+        frames, self.gateway.log.frames = self.gateway.log.frames, []
         await self.readers.store(self.fusion.batch(frames), batch[-1][0])
 
 
@@ -233,7 +217,6 @@ async def one_process(folder: Path, max_delay_s: float) -> AsyncIterator[OneProc
         yield line
     finally:
         await line.readers.stop()
-        await asyncio.to_thread(line.gateway.stop)
 
 
 def _sensors(streams: dict[str, Stream]) -> Iterator[tuple[str, Sensor]]:

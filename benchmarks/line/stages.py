@@ -68,8 +68,8 @@ STAGES = [
         ),
     ),
     Stage(WORKER, "order, status", ("coincide.fusion.core.fusion_core:FusionCore.push",)),
-    Stage(FOLLOWER, "decode", ("services.alerting.kafka.storing:sort_records",)),
-    Stage(FOLLOWER, "store", ("services.alerting.kafka.storing:Storage.store",)),
+    Stage(FOLLOWER, "decode", ("services.alerting.following.storing:sort_records",)),
+    Stage(FOLLOWER, "store", ("services.alerting.following.storing:Storage.store",)),
     Stage(
         LIVE,
         "send",

@@ -23,8 +23,8 @@ from prometheus_client import CollectorRegistry
 from benchmarks.harness.declaration import Benchmark, Costs
 from benchmarks.harness.rounds import Stopwatch, Work
 from benchmarks.line import fusion_core
-from services.alerting.kafka.kafka_session import Position
-from services.alerting.kafka.storing import Storage
+from services.alerting.following.followed_topics import Position
+from services.alerting.following.storing import Storage
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics

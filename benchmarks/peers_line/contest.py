@@ -29,8 +29,8 @@ from deploy.host.machine import free_ports
 from deploy.local.broker import Broker
 from services.common.kafka.clients import create_admin, create_producer
 from services.common.kafka.connection import KafkaConnection
+from services.common.kafka.topic_creation import create_topics
 from services.common.log.declared_topic import Topic
-from services.common.topics import create_topics
 
 BACKLOG_RATE = 6_400.0  # detections a second of event time: 100 in each area
 LIVE_RATE = 1_000.0

@@ -22,7 +22,8 @@ from deploy.local.supervision import PRIVATE
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, HaltedError, PartlyUpError, System
 from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
-from services.common.log_clients import KafkaClients
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log_clients import LogClients
 from services.common.settings import CONFIG_VARIABLE
 from services.demo.programme import DemoError
 
@@ -71,10 +72,15 @@ def _up(system: System) -> None:
     for name in ("console", "ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
-    if system.layout.needs_key and not present_keys(KafkaClients(system.layout.kafka, system.layout.topic_names)):
+    if system.layout.needs_key and not _has_keys(system):
         print("Every request needs a key, and there is none yet. Make the first: make key")
     if missing is not None:
         raise missing
+
+
+def _has_keys(system: System) -> bool:
+    log = KafkaLog(system.layout.kafka, system.layout.topic_names)
+    return bool(present_keys(LogClients(log, system.layout.topic_names)))
 
 
 def _down(system: System) -> None:

@@ -20,7 +20,7 @@ from services.alerting.api.receivers import receivers_router
 from services.alerting.api.result_models import describe_all_bodies
 from services.alerting.api.results import dead_letters_router, episodes_router, matches_router
 from services.alerting.api.silences import silences_router
-from services.alerting.kafka.projection import Progress
+from services.alerting.following.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
 from services.alerting.queries.acts import Acts

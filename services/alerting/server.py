@@ -1,10 +1,10 @@
-"""The process: settings to a running server, with the thread that follows Kafka started and stopped in order."""
+"""The process: settings to a running server, with the thread that follows the log started and stopped in order."""
 
 import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from types import FrameType
 
@@ -18,12 +18,11 @@ from services.alerting.alerts.raising import OutboxLimits, Raising
 from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.app import create_app
-from services.alerting.kafka.follower import Follower, Pace
-from services.alerting.kafka.handing_over import HandingOver, Listeners
-from services.alerting.kafka.kafka_session import KafkaSession
-from services.alerting.kafka.projection import DATABASE_LOST, Progress, Seed
-from services.alerting.kafka.standby import Standby
-from services.alerting.kafka.storing import Storage
+from services.alerting.following.follower import Follower, Pace
+from services.alerting.following.handing_over import HandingOver, Listeners
+from services.alerting.following.projection import DATABASE_LOST, Progress, Seed
+from services.alerting.following.standby import Standby
+from services.alerting.following.storing import Storage
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.acts import Acts
@@ -31,7 +30,7 @@ from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.receivers.sending import Telling
 from services.alerting.records.receiver import Receivers, load_receivers
-from services.alerting.records.records import DETECTIONS, TOPICS
+from services.alerting.records.records import TOPICS
 from services.alerting.records.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.alert_rows import StoredAlert
@@ -46,26 +45,20 @@ from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
 from services.common.heavy_work import HeavyWork
-from services.common.log_clients import KafkaClients, LogClients
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log.log import Log
+from services.common.log_clients import LogClients
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import SettingsError, load_streams
 
 GRACE_S = 5
 LOST = os.EX_IOERR  # exit status 74: whoever supervises the process starts it anew, and it fills a new database
 
-SessionOf = Callable[[Iterable[str], str], KafkaSession]
-"""Connects to the topics that are followed, and to the one of which only the ends are asked for."""
-
 logger = logging.getLogger(__name__)
 
 
-def build_app(
-    settings: AlertingSettings,
-    clients: LogClients | None = None,
-    session_of: SessionOf | None = None,
-    heavy: HeavyWork | None = None,
-) -> Guarded:
-    """Return the application, which connects when it starts, to Kafka unless others are given.
+def build_app(settings: AlertingSettings, log: Log | None = None, heavy: HeavyWork | None = None) -> Guarded:
+    """Return the application on a log, which whoever gives it closes; on Kafka, where none is given.
 
     What is `heavy` is done in a thread, unless something else is given.
 
@@ -77,9 +70,17 @@ def build_app(
     file = DatabaseFile(engine)
     metrics = Metrics(CollectorRegistry())
     metrics.database_lost_at.set(file.lost_at_s())  # whoever noticed ended within a second: nobody may have asked it
-    clients = clients or KafkaClients.of(settings)
+    own_log = None
+    if log is None:
+        log = own_log = KafkaLog(settings.kafka, settings.topic_names, timeout_s=settings.kafka_timeout_s)
+    clients = LogClients(log, settings.topic_names)
     access = ComponentAccess("alerting", settings, metrics.registry, clients=clients)
-    progress = Progress(settings.kafka_silence_s, lambda: streams.is_caught_up, file.is_lost)
+    progress = Progress(
+        settings.kafka_silence_s,
+        log.name,
+        streams_are_known=lambda: streams.is_caught_up,
+        database_is_lost=file.is_lost,
+    )
     records = clients.records(settings.kafka_timeout_s)
     changes = QueryChanges(
         engine,
@@ -96,13 +97,13 @@ def build_app(
     views: dict[str, TopicView] = {SENSORS: sensors, HEALTH: heard, TOPICS.queries: streams}
     topics = [TopicFollower(settings.topic_names.full(name), view, clients.reader) for name, view in views.items()]
 
-    def kafka_answers() -> bool:
-        return all(each.kafka_answers for each in topics)
+    def log_answers() -> bool:
+        return all(each.log_answers for each in topics)
 
     lease = Lease(engine)
     follow = _follows(
         settings,
-        session_of or partial(_session, settings),
+        log,
         lease,
         metrics,
         progress,
@@ -111,7 +112,7 @@ def build_app(
         SystemConditions(settings.condition_limits, SensorConditions(sensors, heard, settings.sensor_limits)),
     )
     metrics.writes.set_function(lambda: lease.term is not None)
-    telling = Telling(settings, engine, receivers, metrics, lease)
+    telling = Telling(settings, engine, receivers, records, metrics, lease)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -121,7 +122,7 @@ def build_app(
             hub.newest_sequence = newest_sequence(connection)
         handing_over = HandingOver(engine, _listeners(hub, progress, telling), hub.newest_sequence)
         follower = follow(
-            Standby(engine, handing_over, receivers, progress, metrics, kafka_answers, settings.topic_names)
+            Standby(engine, handing_over, receivers, progress, metrics, log_answers, settings.topic_names, log.name)
         )
         begun: list[Lease | Follower | TopicFollower | ComponentAccess] = [lease, follower, *topics, access]
         for each in begun:
@@ -130,8 +131,10 @@ def build_app(
         hub.close()
         ended: list[Lease | Follower | TopicFollower | ComponentAccess | Telling]
         ended = [access, *topics, follower, telling, lease]  # who writes and tells ends before another may
-        for stop in (*(each.stop for each in ended), records.close):
+        for stop in [each.stop for each in ended]:
             await run_in_threadpool(stop)
+        if own_log is not None:
+            await run_in_threadpool(own_log.close)
         engine.dispose()
 
     app = create_app(
@@ -156,7 +159,7 @@ def build_app(
 
 def _follows(
     settings: AlertingSettings,
-    session_of: SessionOf,
+    log: Log,
     lease: Lease,
     metrics: Metrics,
     progress: Progress,
@@ -164,18 +167,19 @@ def _follows(
     raising: Raising,
     conditions: SystemConditions,
 ) -> Callable[[Standby], Follower]:
-    """Return what makes the thread that follows Kafka and writes the database, or stands by."""
+    """Return what makes the thread that follows the log and writes the database, or stands by."""
     names = settings.topic_names
     retention = settings.room, settings.retention_chunk_rows, settings.retention_every_s
     expiry = Expiry(lease.writer, metrics, settings.kept_s, *retention)
     storage = Storage(lease.writer, metrics, names, raising, conditions)
 
-    def connect() -> KafkaSession:
-        followed, watched = list(map(names.full, TOPICS.names())), names.full(DETECTIONS)
-        return session_of(followed, watched)
-
+    connect = partial(log.reader, settings.batch_records, group=settings.group)
     pace = Pace(settings.transactions_per_s)
-    return lambda standby: Follower(connect, lease, metrics, progress, expiry, standby, seed, storage, pace=pace)
+
+    def follower(standby: Standby) -> Follower:
+        return Follower(connect, lease, metrics, progress, expiry, standby, seed, storage, pace=pace, log_name=log.name)
+
+    return follower
 
 
 def _listeners(hub: LiveHub, progress: Progress, telling: Telling) -> Listeners:
@@ -220,10 +224,6 @@ class AlertingServer(AsgiServer):
         with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
             asyncio.get_running_loop().call_soon_threadsafe(self._parts.end_live_streams)
         super().handle_exit(sig, frame)
-
-
-def _session(settings: AlertingSettings, followed: Iterable[str], watched: str) -> KafkaSession:
-    return KafkaSession(settings.kafka, settings.topic_names, settings.group, followed, watched, settings.batch_records)
 
 
 def build_server(settings: AlertingSettings) -> AlertingServer:

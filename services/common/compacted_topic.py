@@ -1,7 +1,7 @@
 """A compacted topic of one partition: read whole, from its beginning to its present end, and followed from there.
 
-Where Kafka was away for a while, a follower goes on from where it stood: to read 100,000 sensors again keeps a process
-busy for ten seconds, when all of them begin again.
+Where the log was away for a while, a follower goes on from where it stood: to read 100,000 sensors again keeps a
+process busy for ten seconds, when all of them begin again.
 """
 
 import time
@@ -9,13 +9,13 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from services.common.kafka.follower_thread import FollowerThread
-from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S
+from services.common.log.follower_thread import FollowerThread
 from services.common.log.reader import POLL_S, LogReader
 from services.common.log.records import Record, TopicPartition
 
 PROBE_S = 2.0
-PATIENCE_S = PROBE_S + ANSWER_TIMEOUT_S + POLL_S  # of a consumer that is polled, and then asked for an offset
+ANSWER_S = 3.0  # how long a log may take for an answer
+PATIENCE_S = PROBE_S + ANSWER_S + POLL_S  # of a reader that polls, and then asks for an offset
 #: A removal is compacted away a day after it was written, at the earliest: delete.retention.ms.
 GOES_ON_WITHIN_S = 3600.0
 
@@ -57,7 +57,7 @@ def _clocks_s() -> tuple[float, float]:
 
 
 class TopicFollower(FollowerThread[LogReader]):
-    """Keeps a view equal to a topic, in a thread, and knows whether Kafka answers.
+    """Keeps a view equal to a topic, in a thread, and knows whether the log answers.
 
     After a fault it goes on from where it stood; or reads the topic whole again, where this is another topic, or a
     removal may have been compacted away unseen. `connect` returns a reader of any log; it may block or raise.
@@ -74,8 +74,8 @@ class TopicFollower(FollowerThread[LogReader]):
         self._stand: _Stand | None = None
 
     @property
-    def kafka_answers(self) -> bool:
-        """Whether Kafka has answered a question in the last few seconds."""
+    def log_answers(self) -> bool:
+        """Whether the log has answered a question in the last few seconds."""
         answered_s = self._answered_s
         return answered_s is not None and time.monotonic() - answered_s < PATIENCE_S
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import query_from_json
 from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
+from services.common.log.records import Record
 from services.common.settings import Streams
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class DeclaredStreams(Mapping[str, Stream]):
         """Return the queries that read a stream, paused ones too."""
         return sorted(query for query, streams in self._reads.items() if name in streams)
 
-    def replace(self, records: Iterable[Sequence[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[Sequence[Record]]) -> None:
         """Begin anew with all records that there are."""
         self._records, self._reads = {}, {}
         for some in records:
@@ -66,13 +66,13 @@ class DeclaredStreams(Mapping[str, Stream]):
         self._declare(frozenset({*self._file, *self._declared, *self._records}))
         self.is_caught_up = True
 
-    def apply(self, records: Sequence[ConsumerRecord]) -> None:
+    def apply(self, records: Sequence[Record]) -> None:
         """Take what came since."""
         changed = self._take(records)
         if changed:
             self._declare(changed)
 
-    def _take(self, records: Iterable[ConsumerRecord]) -> frozenset[str]:
+    def _take(self, records: Iterable[Record]) -> frozenset[str]:
         changed = set()
         for record in records:
             try:
@@ -84,7 +84,7 @@ class DeclaredStreams(Mapping[str, Stream]):
                 logger.warning("skipped a record", extra={"topic": record.topic, "fault": str(error)})
         return frozenset(changed)
 
-    def _take_stream(self, record: ConsumerRecord) -> set[str]:
+    def _take_stream(self, record: Record) -> set[str]:
         if record.value is None:
             return set()
         change = stream_record(record.key, record.value)

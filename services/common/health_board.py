@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from kafka.consumer.fetcher import ConsumerRecord
-
 from coincide.wire.sensor_health import HealthError, HealthRecord, SensorHealth, TemplateDrift, health_in
+from services.common.log.records import Record
 
 log = logging.getLogger(__name__)
 
@@ -58,19 +57,19 @@ class HealthFeed:
         self.board = HealthBoard()
         self.is_caught_up = False
 
-    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[list[Record]]) -> None:
         """Begin anew with these."""
         board = HealthBoard()
         for some in records:
             _take(board, some)
         self.board, self.is_caught_up = board, True
 
-    def apply(self, records: list[ConsumerRecord]) -> None:
+    def apply(self, records: list[Record]) -> None:
         """Take what came since."""
         _take(self.board, records)
 
 
-def _take(board: HealthBoard, records: Iterable[ConsumerRecord]) -> None:
+def _take(board: HealthBoard, records: Iterable[Record]) -> None:
     for record in records:
         try:
             board.take(record.key or b"", record.value)

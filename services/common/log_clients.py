@@ -1,63 +1,32 @@
 """LogClients: what a component reads and writes its topics by, whoever keeps them."""
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
-from services.common.kafka.connection import KafkaConnection
-from services.common.kafka.topic_reader import TopicReader
+from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
-from services.common.record_publisher import LogRecords, RecordPublisher
+from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings
 from services.common.topic_names import TopicNames
 
 
-class LogClients(Protocol):
-    """Makes readers and publishers of one log."""
-
-    @property
-    def names(self) -> TopicNames:
-        """The names of the topics."""
-
-    def reader(self) -> LogReader:
-        """Return a new reader; it may block, or raise a fault of the log."""
-
-    def records(self, timeout_s: float) -> RecordPublisher:
-        """Return what writes records one at a time, each within ``timeout_s``."""
-
-
 @dataclass(frozen=True)
-class KafkaClients:
-    """The topics of a system in Kafka."""
+class LogClients:
+    """Makes readers and publishers of one log, by the short names of topics."""
 
-    kafka: KafkaConnection
+    log: Log
     names: TopicNames
 
     @classmethod
     def of(cls, settings: ComponentSettings) -> Self:
-        """Return those that a component's settings name."""
-        return cls(settings.kafka, settings.topic_names)
-
-    def reader(self) -> TopicReader:
-        """Return a new reader; it may block, or raise `KafkaError`."""
-        return TopicReader.connected(self.kafka)
-
-    def records(self, timeout_s: float) -> RecordPublisher:
-        """Return what writes records one at a time, each within ``timeout_s``; it connects at the first."""
-        return RecordPublisher(self.kafka, timeout_s, self.names)
-
-
-@dataclass(frozen=True)
-class ClientsOfLog:
-    """The topics of a system in any log."""
-
-    log: Log
-    names: TopicNames
+        """Return those of the Kafka that a component's settings name; it connects when somebody writes."""
+        return cls(KafkaLog(settings.kafka, settings.topic_names), settings.topic_names)
 
     def reader(self) -> LogReader:
         """Return a new reader; it may block, or raise `LogError`."""
         return self.log.reader()
 
-    def records(self, timeout_s: float) -> LogRecords:
+    def records(self, timeout_s: float) -> RecordPublisher:
         """Return what writes records one at a time, each within ``timeout_s``."""
-        return LogRecords(self.log, timeout_s, self.names)
+        return RecordPublisher(self.log, timeout_s, self.names)

@@ -20,8 +20,8 @@ from services.ingest.http.sensors_api import sensors_router
 from services.ingest.http.streams_api import streams_router
 from services.ingest.intake.dead_letter_topic import DeadLetters
 from services.ingest.intake.intake import Intake
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.publisher import Publisher
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.stream_changes import stream_resource
@@ -35,12 +35,12 @@ from services.ingest.templates.templates_api import templates_router
 def create_app(  # noqa: PLR0913 - the parts of the service
     settings: IngestSettings,
     registry: Registry,
-    publisher: KafkaPublisher,
+    publisher: Publisher,
     metrics: IngestMetrics,
     *,
     audit: AuditTrail,
     read_proposals: ReadProposals = list,
-    kafka_answers: Callable[[], bool] = lambda: True,
+    log_answers: Callable[[], bool] = lambda: True,
     clock_us: Clock = system_clock_us,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
@@ -73,11 +73,9 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(proposals_router(Proposals(changes, read_proposals)))
 
     def not_ready_because() -> list[str]:
-        checks = {
-            "Kafka does not answer": kafka_answers(),
-            publisher.problem: publisher.connected,
-        }
-        return [*(reason for reason, good in checks.items() if not good), *registry.unread()]
+        silence = [] if log_answers() else [f"{publisher.log_name} does not answer"]
+        problem = [] if publisher.problem is None else [publisher.problem]
+        return [*dict.fromkeys(silence + problem), *registry.unread()]
 
     install_operations(app, metrics.registry, not_ready_because)
     app.include_router(document_page_router(app.title))

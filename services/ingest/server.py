@@ -2,9 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -14,15 +13,16 @@ from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
-from services.common.kafka.clients import create_producer, is_refused_everywhere
-from services.common.log_clients import KafkaClients, LogClients
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log.append_queue import MOST_WAITING_BYTES
+from services.common.log.log import Log
+from services.common.log_clients import LogClients
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import load_streams
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import IngestHttpProtocol
-from services.ingest.kafka.producer import RememberingPartitioner
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.publisher import DEAD_LETTERS, DETECTIONS, Publisher
 from services.ingest.registry.health_topic import HealthView
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplates
 from services.ingest.registry.sensors_topic import SENSORS, RegistryView
@@ -31,25 +31,25 @@ from services.ingest.registry.stream_changes import QUERIES
 from services.ingest.settings import IngestSettings
 from services.ingest.templates.proposals_topic import read_proposals
 
-LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost
+REQUESTS_AT_ONCE = 5  # to Kafka: detections need no order, as what is waited for is in the log before what comes next
 
 
-def build_app(
-    settings: IngestSettings,
-    clients: LogClients | None = None,
-    publisher_of: Callable[[IngestMetrics], KafkaPublisher] | None = None,
-) -> Guarded:
-    """Return the application wired to Kafka, unless others are given.
+def build_app(settings: IngestSettings, log: Log | None = None) -> Guarded:
+    """Return the application wired to a log, which whoever gives it closes; to Kafka, where none is given.
 
     Raises SettingsError when config/streams.yaml cannot be used.
     """
     metrics = IngestMetrics(CollectorRegistry())
-    clients = clients or KafkaClients.of(settings)
+    own_log = None
+    if log is None:
+        log = own_log = _kafka_log(settings, metrics)
+    clients = LogClients(log, settings.topic_names)
     access = ComponentAccess("ingest", settings, metrics.registry, clients=clients)
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     templates = NamedTemplates(follows=True)
     registry = Registry(streams, templates)
-    publisher = (publisher_of or partial(_publisher, settings))(metrics)
+    limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
+    publisher = Publisher(log, metrics, *limits, names=settings.topic_names)
     names, read = settings.topic_names, clients.reader
     follower = TopicFollower(names.full(SENSORS), RegistryView(registry, metrics), read)
     streams_follower = TopicFollower(names.full(QUERIES), streams, read)
@@ -60,6 +60,8 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if own_log is not None:
+            own_log.connect()
         publisher.start()
         streams_follower.start()
         follower.start()
@@ -78,11 +80,12 @@ def build_app(
             for task in running:
                 task.cancel()
             await asyncio.wait(running)
-        await asyncio.to_thread(publisher.stop)
         await asyncio.to_thread(follower.stop)
         await asyncio.to_thread(access.stop)
         for each in (*others, streams_follower):
             await asyncio.to_thread(each.stop)
+        if own_log is not None:
+            await asyncio.to_thread(own_log.close)
 
     app = create_app(
         settings,
@@ -91,25 +94,24 @@ def build_app(
         metrics,
         audit=access.audit,
         read_proposals=lambda: read_proposals(read, names),
-        kafka_answers=lambda: follower.kafka_answers,
+        log_answers=lambda: follower.log_answers,
         lifespan=lifespan,
     )
     return Guarded(app, access.guard, settings.max_open_per_peer)
 
 
-def _publisher(settings: IngestSettings, metrics: IngestMetrics) -> KafkaPublisher:
-    connect = partial(
-        create_producer,
+def _kafka_log(settings: IngestSettings, metrics: IngestMetrics) -> KafkaLog:
+    """Return the log in Kafka, which is no use as long as it does not know its topics."""
+    return KafkaLog(
         settings.kafka,
-        delivery_timeout_ms=int(settings.kafka_timeout_s * 1000),
-        max_block_ms=LONGEST_BLOCK_MS,
+        settings.topic_names,
+        timeout_s=settings.kafka_timeout_s,
+        most_waiting_bytes=settings.max_in_flight_bytes + MOST_WAITING_BYTES,
         linger_ms=settings.kafka_linger_ms,
-        partitioner=RememberingPartitioner(),
-        metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
+        requests_at_once=REQUESTS_AT_ONCE,
+        topics=list(map(settings.topic_names.full, (DEAD_LETTERS, DETECTIONS))),
+        on_connected=metrics.producer_starts.inc,
     )
-    is_gone = partial(is_refused_everywhere, settings.kafka)
-    limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
-    return KafkaPublisher(connect, metrics, *limits, names=settings.topic_names, is_gone=is_gone)
 
 
 def build_server(settings: IngestSettings) -> AsgiServer:

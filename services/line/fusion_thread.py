@@ -15,8 +15,8 @@ from coincide.fusion.records.kafka_records import InputRecord, Topic
 from services.common.engine.core_metrics import StatusMetrics
 from services.common.engine.shard_state import SHARD_STATE, entry_of, positions_in, read_state, records_of
 from services.common.engine.worker_deaths import WorkerDeaths
-from services.common.kafka.follower_thread import FollowerThread
 from services.common.log.faults import LogError
+from services.common.log.follower_thread import FollowerThread
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, TopicPartition

@@ -14,7 +14,7 @@ from pathlib import Path
 from services.common.access.keys_topic import present_keys
 from services.common.local_log.local_log import LocalLog
 from services.common.log.faults import LogError
-from services.common.log_clients import ClientsOfLog
+from services.common.log_clients import LogClients
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer, bound_socket
 from services.common.program.skeleton import exit_status
@@ -51,7 +51,7 @@ def _run(server: AsgiServer, settings: LineSettings, log: LocalLog, bound: socke
 
     def tell() -> None:
         print(ready_sentence(settings), flush=True)
-        if settings.ingest.needs_key and not present_keys(ClientsOfLog(log, settings.ingest.topic_names)):
+        if settings.ingest.needs_key and not present_keys(LogClients(log, settings.ingest.topic_names)):
             print(first_key_sentence(settings), flush=True)
         if thread:
             thread.start()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -23,7 +22,7 @@ from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.http.bounded_protocol import BoundedHttpProtocol
 from services.common.line_topics import topics_of_line
 from services.common.local_log.local_log import LocalLog
-from services.common.log_clients import ClientsOfLog, LogClients
+from services.common.log_clients import LogClients
 from services.common.operations import install_operations
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ComponentSettings, load_streams
@@ -39,8 +38,6 @@ from services.line.forwarding.forward_settings import ForwardSettings
 from services.line.forwarding.forward_thread import ForwardThread
 from services.line.forwarding.upward_poster import UpwardPoster
 from services.line.fusion_thread import FusionThread
-from services.line.log_publisher import LogPublisher
-from services.line.log_session import LogSession
 from services.line.past.history_app import history_app
 from services.line.second_process import SecondProcess
 from services.line.settings import LineSettings
@@ -56,24 +53,17 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     names, ingest = settings.ingest.topic_names, settings.ingest
     log.create_topics(topics_of_line(load_topics(settings.topics_path, names), names))
     append_first_sensors(log, ingest)
-    clients = ClientsOfLog(log, names)
+    clients = LogClients(log, names)
     cores = FusionCores(load_streams(ingest.streams_path), settings.limits, clock_s=time.thread_time)
     status, heavy = StatusMetrics(), SecondProcess()
-
-    def session(followed: Iterable[str], watched: str) -> Any:
-        return LogSession(log, followed, watched, settings.alerting.batch_records)
-
-    publisher_of = partial(
-        LogPublisher, log, timeout_s=ingest.kafka_timeout_s, most_bytes=ingest.max_in_flight_bytes, names=names
-    )
     registry = CollectorRegistry()
     registry.register(status)
     fusion = FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status)
     components: dict[str, Application] = {
         "fusion": thread_app("fusion", fusion, ingest, clients, registry),
         "history": history_app(settings, log, clients),
-        "alerting": build_alerting(settings.alerting, clients, session, heavy),
-        "ingest": build_ingest(ingest, clients, publisher_of),
+        "alerting": build_alerting(settings.alerting, log, heavy),
+        "ingest": build_ingest(ingest, log),
         "console": console_app(settings.console),
     }
     if (forward := settings.own.forward) is not None:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
+from kafka.errors import KafkaError
 
 from services.common.engine.core_metrics import StatusMetrics
 from services.common.engine.fusion_settings import MOST_SHARDS, FusionSettings
 from services.common.kafka.clients import create_consumer, create_producer
-from services.common.kafka.faults import MissingTopicError
-from services.common.kafka.follower_thread import FollowerThread
+from services.common.kafka.faults import MissingTopicError, in_words
 from services.common.kafka.topic_reader import TopicReader
+from services.common.log.follower_thread import FollowerThread
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.recovery.halt import Halt
 from spark_jobs.recovery.rebuilds import Rebuilds
@@ -59,6 +60,8 @@ class KafkaReader(TopicReader):
 
 class KafkaFollower(FollowerThread[KafkaReader]):
     """Feeds ``status``, ``lag`` and ``rebuilds`` until ``stopping`` is set."""
+
+    expected = (*FollowerThread.expected, KafkaError)
 
     def __init__(
         self,
@@ -119,6 +122,9 @@ class KafkaFollower(FollowerThread[KafkaReader]):
             self._rebuilds.failed(str(halt))
         else:
             self._rebuilds.reached(unread)
+
+    def _words_of(self, error: Exception) -> str:
+        return in_words(error)
 
     def _lose(self, error: Exception) -> None:
         self._lag.lose(kafka_is_away=not isinstance(error, MissingTopicError))

@@ -27,7 +27,7 @@ from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal, proposal_in
 from deploy.host.machine import ROOT, free_ports, wait_until
 from services.alerting.app import create_app as create_alerting
-from services.alerting.kafka.projection import Progress
+from services.alerting.following.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.queries.acts import Acts
 from services.alerting.queries.edits import load_queries
@@ -41,29 +41,31 @@ from services.alerting.store.dialect import migrate, open_engine
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.clock import system_clock_us
+from services.common.log.records import Record
 from services.common.settings import load_streams
 from services.demo.harbour import microphones, play
 from services.demo.sn1987a import posts
 from services.ingest.app import create_app as create_ingest
-from services.ingest.kafka.frame import Frame
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.frame import Frame
+from services.ingest.publishing.publisher import Publisher
 from services.ingest.registry.named_templates import TEMPLATES
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from tests.services.alerting.clients import ListPublisher
-from tests.services.alerting.sample_records import NAMES, Database, Record, record
+from tests.services.alerting.sample_records import NAMES, Database, record
 from tests.services.kept_records import KeptRecords
 
 STREAMS = load_streams(ROOT / "config/streams.yaml")
 
 
-class LinePublisher(KafkaPublisher):
+class LinePublisher(Publisher):
     """What ingest publishes to: the line itself."""
 
-    connected = True
+    problem = None
+    log_name = "the line"
 
     def __init__(self, line: "Line") -> None:
         self._line = line
@@ -239,7 +241,9 @@ class Line:
 
     def store(self, records: Sequence[tuple[str, bytes | None, bytes | None]]) -> None:
         now_ms = time.time_ns() // 1_000_000
-        numbered = [Record(NAMES.full(topic), 0, next(self._offsets), now_ms, *rest) for topic, *rest in records]
+        numbered = [
+            Record(NAMES.full(topic), 0, next(self._offsets), now_ms, key, value) for topic, key, value in records
+        ]
         with self.storing:
             rows = self.database.store(numbered)
         if any(isinstance(each, StoredAlert) for each in rows):

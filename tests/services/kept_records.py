@@ -8,7 +8,9 @@ import msgspec
 from services.common.access.access_keys import KEYS, KeyRing, key_in, new_key
 from services.common.access.audit import AUDIT
 from services.common.kafka.connection import KafkaConnection
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log.faults import LogError
+from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import DEFAULT_NAMES
 
 
@@ -16,7 +18,7 @@ class KeptRecords(RecordPublisher):
     """Keeps what it is given; `is_away` acknowledges nothing."""
 
     def __init__(self) -> None:
-        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, DEFAULT_NAMES)
+        super().__init__(KafkaLog(KafkaConnection(servers="nowhere:1")), 1.0, DEFAULT_NAMES)
         self.ring = KeyRing()
         self.topics: dict[str, list[tuple[bytes, bytes | None]]] = {KEYS: [], AUDIT: []}
         self.is_away = False
@@ -28,7 +30,7 @@ class KeptRecords(RecordPublisher):
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         if self.is_away:
-            raise KafkaAwayError("not acknowledged")
+            raise LogError("not acknowledged")
         assert key is not None
         self.topics[topic].append((key, value))
         if topic == KEYS:

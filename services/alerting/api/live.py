@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.listings import QUERIES_MAX, QueryIds
 from services.alerting.api.result_models import problems
-from services.alerting.kafka.projection import Progress
+from services.alerting.following.projection import Progress
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics

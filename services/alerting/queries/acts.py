@@ -9,14 +9,15 @@ from starlette.concurrency import run_in_threadpool
 
 from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.alerts.controls import ACKNOWLEDGEMENT, AcknowledgementRecord
-from services.alerting.kafka.projection import Progress
+from services.alerting.following.projection import Progress
 from services.alerting.records.records import TOPICS
 from services.alerting.store.delivery_rows import DeliveryRecord, encode_delivery
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.clock import Clock, system_clock_us
 from services.common.http.problem import try_again
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.log.faults import LogError
+from services.common.record_publisher import RecordPublisher
 
 _encode = msgspec.json.Encoder().encode
 
@@ -62,5 +63,7 @@ class Acts:
         try:
             offset = await run_in_threadpool(self.publisher.publish, topic, key.encode(), value)
             await self.progress.wait_until_held(topic, offset, self.timeout_s)
-        except (KafkaAwayError, TimeoutError) as error:
-            raise try_again("Kafka did not acknowledge the change; it may still take effect") from error
+        except (LogError, TimeoutError) as error:
+            raise try_again(
+                f"{self.publisher.log_name} did not acknowledge the change; it may still take effect"
+            ) from error

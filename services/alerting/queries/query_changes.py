@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from coincide.wire.declarations.query_record import QueryRecord, put_record
-from services.alerting.kafka.projection import Progress
+from services.alerting.following.projection import Progress
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import Edit, Target, changes_nothing
 from services.alerting.records.records import TOPICS
@@ -19,7 +19,8 @@ from services.common.access.caller import NOBODY, Caller
 from services.common.clock import system_clock_us
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.log.faults import LogError
+from services.common.record_publisher import RecordPublisher
 from services.common.resources.resource import action
 
 
@@ -74,9 +75,10 @@ class QueryChanges:
         try:
             offset = await run_in_threadpool(self.publisher.publish, TOPICS.queries, record.key, record.to_record())
             await self.progress.wait_until_held(TOPICS.queries, offset, self.timeout_s)
-        except (KafkaAwayError, TimeoutError) as error:
+        except (LogError, TimeoutError) as error:
             self.metrics.query_changes.labels("unacknowledged").inc()
-            raise try_again(f"Kafka did not acknowledge version {record.version}; it may still take effect") from error
+            said = f"{self.publisher.log_name} did not acknowledge version {record.version}; it may still take effect"
+            raise try_again(said) from error
         if await run_in_threadpool(self._was_overtaken, record):
             self.metrics.query_changes.labels("overtaken").inc()
             raise Problem(412, "the query was changed at the same time through another process; read it again")

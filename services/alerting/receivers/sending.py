@@ -28,7 +28,8 @@ from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.delivery_rows import DeliveryRecord, DeliveryState, Waiting, encode_delivery
 from services.alerting.store.lease import Lease
 from services.common.clock import system_clock_us
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.log.faults import LogError
+from services.common.record_publisher import RecordPublisher
 
 AT_ONCE = 50
 IDLE_S = 2.0  # a worker is woken when there is something; so long it waits if nobody wakes it
@@ -167,13 +168,13 @@ class Worker(threading.Thread):
         self._publish()
 
     def _publish(self) -> None:
-        """Write down what became of deliveries; what Kafka does not take now is tried again before the next round."""
+        """Write down what became of deliveries; what the log does not take now is tried again before the next round."""
         try:
             while self._unpublished:
                 record = self._unpublished[0]
                 self._publisher.publish(TOPICS.deliveries, record.topic_key, encode_delivery(record))
                 self._unpublished.pop(0)
-        except KafkaAwayError as error:
+        except LogError as error:
             logger.warning("deliveries are not written down", extra={"fault": str(error)})
 
     def _repost_if_due(self) -> None:
@@ -274,14 +275,19 @@ class Telling:
     """Sending, while this process is the one that tells: it holds the lease, and knows who has heard what."""
 
     def __init__(
-        self, settings: AlertingSettings, engine: Engine, receivers: Receivers, metrics: Metrics, lease: Lease
+        self,
+        settings: AlertingSettings,
+        engine: Engine,
+        receivers: Receivers,
+        outcomes: RecordPublisher,
+        metrics: Metrics,
+        lease: Lease,
     ) -> None:
-        self._outcomes = RecordPublisher(settings.kafka, settings.kafka_timeout_s, settings.topic_names)
         self._term: str | None = None
         self._sending = Sending(
             receivers,
             engine,
-            self._outcomes,
+            outcomes,
             metrics,
             deliver_within_s=settings.deliver_within_s,
             may_be_private=settings.receivers_may_be_private,
@@ -306,4 +312,3 @@ class Telling:
     def stop(self) -> None:
         """End, waiting a moment for deliveries in hand."""
         self._sending.stop()
-        self._outcomes.close()

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
-from kafka.consumer.fetcher import ConsumerRecord
 from msgspec import Struct
 
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.queries.explaining import KnownSensor
 from coincide.wire.declarations.sensor_record import SensorRecord
+from services.common.log.records import Record
 
 SENSORS = "sensors"
 CACHED_TEMPLATES = 4_096
@@ -52,14 +52,14 @@ class RegisteredSensors:
         by_id = self._by_id
         return [by_id[id_] for id_ in sorted(by_id)] if self.is_caught_up else []
 
-    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[list[Record]]) -> None:
         """Begin anew with these."""
         by_id: dict[str, RegisteredSensor] = {}
         for some in records:
             _apply(by_id, changes_in(some))
         self._by_id, self.is_caught_up = by_id, True
 
-    def apply(self, records: list[ConsumerRecord]) -> None:
+    def apply(self, records: list[Record]) -> None:
         """Take what came since, all at once."""
         if records:
             by_id = dict(self._by_id)
@@ -96,7 +96,7 @@ def sensor_of(value: bytes) -> RegisteredSensor:
     return RegisteredSensor(record.sensor, record.area, streams, record.expect_every_s, record.changed_at_us)
 
 
-def changes_in(records: Iterable[ConsumerRecord]) -> Changes:
+def changes_in(records: Iterable[Record]) -> Changes:
     """Return the newest of each sensor; an unusable record is passed over, and logged."""
     newest: dict[str, RegisteredSensor | None] = {}
     for record in records:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from kafka.errors import KafkaError
 
 from services.common.access.access_keys import ANY, KEYS, new_key
 from services.common.access.audit import AuditTrail
@@ -22,12 +21,13 @@ from services.common.access.caller import command_caller
 from services.common.access.key_scopes import KeyScope
 from services.common.access.keys_topic import present_keys
 from services.common.clock import in_rfc_3339, system_clock_us
+from services.common.kafka.kafka_log import KafkaLog
 from services.common.kafka_option import add_connection_option, connection_of
 from services.common.local_log.local_log import LocalLog
 from services.common.log.faults import LogError
-from services.common.log_clients import ClientsOfLog, KafkaClients, LogClients
+from services.common.log_clients import LogClients
 from services.common.program.skeleton import exit_status
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import add_prefix_option
 
 TIMEOUT_S = 10.0
@@ -40,28 +40,22 @@ class NoSuchKeyError(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit status."""
     given = _parser().parse_args(arguments)
-    return exit_status("keys", lambda: _run(given), NoSuchKeyError, KafkaError, KafkaAwayError, LogError)
+    return exit_status("keys", lambda: _run(given), NoSuchKeyError, LogError)
 
 
 def _run(given: argparse.Namespace) -> None:
     with _clients_of(given) as clients:
         given.clients, publisher = clients, clients.records(TIMEOUT_S)
-        try:
-            {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
-        finally:
-            publisher.close()
+        {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
 
 
 @contextmanager
 def _clients_of(given: argparse.Namespace) -> Iterator[LogClients]:
-    if given.log is None:
-        yield KafkaClients(connection_of(given), given.names)
-        return
-    if not given.log.is_file():
+    if given.log is not None and not given.log.is_file():
         raise LogError(f"there is no log {given.log}: the line that keeps it makes it when it starts first")
-    log = LocalLog(given.log)
+    log = KafkaLog(connection_of(given), given.names) if given.log is None else LocalLog(given.log)
     try:
-        yield ClientsOfLog(log, given.names)
+        yield LogClients(log, given.names)
     finally:
         log.close()
 

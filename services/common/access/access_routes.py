@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Response
-from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field
 
 from coincide.wire.fields import LONGEST_NAME
@@ -40,7 +39,6 @@ from services.common.http.pages import (
 from services.common.http.problem import Problem, try_again
 from services.common.http.shares import Shares
 from services.common.log.faults import LogError
-from services.common.record_publisher import KafkaAwayError
 from services.common.topic_names import TopicNames
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01
@@ -217,8 +215,8 @@ def audit_router(connect: Connect, names: TopicNames) -> APIRouter:
         before = decode_cursor(wanted.filters(), wanted.cursor)
         try:
             changes, older = read_newest(connect, names, before, limit, wanted.fit)
-        except (KafkaError, LogError, OSError, RuntimeError):
-            raise try_again("Kafka does not answer, so that nothing can be read") from None
+        except (LogError, OSError, RuntimeError):
+            raise try_again("the log does not answer, so that nothing can be read") from None
         items = [ChangeBody.model_validate(msgspec.structs.asdict(change)) for change in changes]
         return AuditPage(items=items, next_cursor=None if older is None else encode_cursor(wanted.filters(), older))
 
@@ -235,12 +233,12 @@ def _existing(access: ComponentAccess, key_id: str) -> AccessKey:
 def _publish(access: ComponentAccess, id_: str, value: bytes | None) -> None:
     try:
         access.publisher.publish(KEYS, id_.encode(), value)
-    except KafkaAwayError:
-        raise try_again("Kafka did not acknowledge it; it may still take effect") from None
+    except LogError:
+        raise try_again(f"{access.publisher.log_name} did not acknowledge it; it may still take effect") from None
 
 
 def _wait_until(is_shown: Callable[[], bool]) -> None:
-    """Wait until this component itself goes by what was written; it is safe in Kafka already."""
+    """Wait until this component itself goes by what was written; it is safe in the log already."""
     deadline_s = time.monotonic() + SHOWN_WITHIN_S
     while not is_shown() and time.monotonic() < deadline_s:
         time.sleep(LOOK_EVERY_S)

@@ -1,7 +1,7 @@
 """The audit trail: who changed what, from where, and what it was before and after; one record on coincide.audit each.
 
 The owner of a change calls `AuditTrail.note` once the change was acknowledged. The record is also a line of the log,
-so that a change is told of even where Kafka goes away in between.
+so that a change is told of even where the topics' log goes away in between.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from coincide.wire.fields import FormatVersion, Microseconds
 from services.common.access.caller import Caller
 from services.common.clock import Clock, system_clock_us
-from services.common.record_publisher import KafkaAwayError
+from services.common.log.faults import LogError
 
 AUDIT = "audit"
 
@@ -27,7 +27,7 @@ class RecordWriter(Protocol):
     """What writes one record; `RecordPublisher` does, and waits for it a bounded time."""
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> object:
-        """Write it, or raise `KafkaAwayError`."""
+        """Write it, or raise `LogError`."""
 
 
 def _said(description: str, **more: Any) -> Meta:
@@ -83,7 +83,7 @@ class AuditTrail:
         )
         try:
             self._publisher.publish(AUDIT, subject.encode(), msgspec.json.encode(change))
-        except KafkaAwayError as error:
+        except LogError as error:
             self._on_lost()
             extra = {"audited": msgspec.to_builtins(change), "fault": str(error)}
             log.error("a change is not on the audit topic", extra=extra)  # noqa: TRY400 - no traceback

@@ -32,7 +32,7 @@ def read_newest(
     """Return at most `limit` changes that are `wanted`, of offsets below `before` (None: from the newest on).
 
     Also returns the `before` of the next page; None where there are no older ones. A page may hold fewer than `limit`,
-    even none, where the wanted are rare: it looks at `MOST_LOOKED_AT` records. Raises `KafkaError`.
+    even none, where the wanted are rare: it looks at `MOST_LOOKED_AT` records. Raises `LogError`.
     """
     partition = TopicPartition(names.full(AUDIT), 0)
     with connect() as reader:

@@ -15,7 +15,7 @@ from services.common.access.guard import Guard, first_key
 from services.common.access.keys_topic import KeysView
 from services.common.access.origins import Origins
 from services.common.compacted_topic import TopicFollower
-from services.common.log_clients import KafkaClients, LogClients
+from services.common.log_clients import LogClients
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings, ListeningSettings, SettingsError
 
@@ -40,7 +40,7 @@ class ComponentAccess:
         self.ring, self.registry = KeyRing(), registry
         self.needs_key = settings.needs_key
         self._names = names = settings.topic_names
-        self.clients = clients or KafkaClients.of(settings)
+        self.clients, self._is_owner = clients or LogClients.of(settings), clients is None
         self.publisher = publisher or self.clients.records(AUDIT_TIMEOUT_S)
         self.audit = AuditTrail(component, self.publisher, unaudited.inc)
         self.guard = Guard(
@@ -63,7 +63,8 @@ class ComponentAccess:
     def stop(self) -> None:
         """Follow no longer, and disconnect; blocks for a few seconds at most."""
         self._follower.stop()
-        self.publisher.close()
+        if self._is_owner:
+            self.clients.log.close()
 
 
 def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter, Counter]:

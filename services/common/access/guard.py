@@ -144,7 +144,7 @@ class Guard:
 
     def _key(self, credentials: str | None) -> AccessKey:
         if not self._ring.is_caught_up:
-            raise Refusal(503, "keys_unread", "the keys have not been read from Kafka yet", {"Retry-After": "1"})
+            raise Refusal(503, "keys_unread", "the keys have not been read yet", {"Retry-After": "1"})
         if credentials is None:
             first = "" if len(self._ring) else f"; none exists yet, make the first with {first_key(self._names)}"
             detail = f"a key is needed: Authorization: Bearer ck_...{first}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from kafka.consumer.fetcher import ConsumerRecord
-
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
 from services.common.compacted_topic import read_whole
+from services.common.log.records import Record
 from services.common.log_clients import LogClients
 
 log = logging.getLogger(__name__)
@@ -19,14 +18,14 @@ def present_keys(clients: LogClients) -> dict[str, AccessKey]:
     return _valid(read_whole(clients.reader, clients.names.full(KEYS)))
 
 
-def _valid(records: Iterable[list[ConsumerRecord]]) -> dict[str, AccessKey]:
+def _valid(records: Iterable[list[Record]]) -> dict[str, AccessKey]:
     changes: dict[str, AccessKey | None] = {}
     for some in records:
         changes |= changes_in(some)
     return {id_: key for id_, key in changes.items() if key is not None}
 
 
-def changes_in(records: Iterable[ConsumerRecord]) -> dict[str, AccessKey | None]:
+def changes_in(records: Iterable[Record]) -> dict[str, AccessKey | None]:
     """Return the newest of each key, None for a revoked one; a record that is no key revokes the one of its id."""
     newest: dict[str, AccessKey | None] = {}
     for record in records:
@@ -48,13 +47,13 @@ class KeysView:
     def __init__(self, ring: KeyRing, on_none: Callable[[], object]) -> None:
         self._ring, self._on_none = ring, on_none
 
-    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[list[Record]]) -> None:
         """Begin anew with all keys that there are."""
         keys = _valid(records)
         self._ring.replace(keys)
         if not keys:
             self._on_none()
 
-    def apply(self, records: list[ConsumerRecord]) -> None:
+    def apply(self, records: list[Record]) -> None:
         """Take what came since."""
         self._ring.apply(changes_in(records))

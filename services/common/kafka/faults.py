@@ -33,8 +33,8 @@ class MissingTopicError(KafkaError):  # type: ignore[misc]
 
     def __init__(self, topics: Iterable[str], names: TopicNames) -> None:
         self.topics = list(topics)
-        creates = f"python -m services.common.topics{names.option} creates it"
-        super().__init__(f"there is no topic {', '.join(self.topics)}: {creates}")
+        self.remedy = f": python -m services.common.topics{names.option} creates it"
+        super().__init__(f"there is no topic {', '.join(self.topics)}{self.remedy}")
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -68,7 +68,9 @@ def in_words(error: BaseException) -> str:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether Kafka may do later what it did not do now, without a person who changes something."""
+    """Whether the log may do later what it did not do now, without a person who changes something."""
+    if isinstance(error, LogError):
+        return error.is_retriable
     return getattr(error, "retriable", False) and refusal_of(error) is None
 
 

@@ -13,14 +13,21 @@ from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S, TopicReader
 from services.common.log.faults import OffsetGoneError
 from services.common.log.reader import POLL_S, LogReader
 from services.common.log.records import Record, TopicPartition, size_of
+from services.common.topic_names import DEFAULT_NAMES, TopicNames
 
 
 class KafkaLogReader(LogReader):
     """Reads by a consumer; what a poll brought beyond the bytes that may be returned waits for the next one."""
 
-    def __init__(self, consumer: KafkaConsumer, most_bytes: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        consumer: KafkaConsumer,
+        most_bytes: int,
+        names: TopicNames = DEFAULT_NAMES,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> None:
         super().__init__()
-        self._topics, self._most_bytes = TopicReader(consumer, timeout_s), most_bytes
+        self._topics, self._most_bytes = TopicReader(consumer, timeout_s, names=names), most_bytes
         self._waiting: deque[Record] = deque()
 
     def close(self) -> None:
@@ -57,6 +64,15 @@ class KafkaLogReader(LogReader):
         with telling():
             return self._topics.written_since(partitions, at_ms)
 
+    def show(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Commit the offsets for the reader's group, as Kafka's tools show it."""
+        with telling():
+            self._topics.show(positions)
+
+    def was_shown(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether Kafka remembers that the group read some of these; False where it does not tell."""
+        return self._topics.was_shown(partitions)
+
     def topics_read(self) -> set[str]:
         """Return the topics of `read_from`."""
         return self._topics.topics_read()
@@ -81,7 +97,7 @@ class KafkaLogReader(LogReader):
                 try:
                     self._waiting.extend(map(_record, self._topics.poll(wait_s)))
                 except OffsetOutOfRangeError as error:
-                    [(partition, offset)] = error.args[0].items()
+                    partition, offset = next(iter(error.args[0].items()))
                     raise self._gone(TopicPartition(*partition), offset) from error
         records: list[Record] = []
         room = self._most_bytes

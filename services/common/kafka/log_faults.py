@@ -14,6 +14,7 @@ from kafka.errors import (
 
 from services.common.kafka.faults import MissingTopicError, in_words, refusal_of
 from services.common.log.faults import LogError, NoSuchTopicError, UnusableRecordError
+from services.common.topic_names import DEFAULT_NAMES, TopicNames
 
 _TOO_LARGE = MessageSizeTooLargeError, RecordListTooLargeError
 
@@ -25,10 +26,16 @@ def fault_of(error: Exception) -> LogError:
     if (refusal := refusal_of(error)) is not None:
         return LogError(refusal)
     if isinstance(error, MissingTopicError):
-        return NoSuchTopicError(error.topics)
+        return NoSuchTopicError(error.topics, error.remedy)
     if isinstance(error, KafkaError | OSError):
         return LogError(f"Kafka does not do it: {in_words(error)}", is_retriable=getattr(error, "retriable", True))
     return LogError(f"Kafka's client fails: {error!r}")
+
+
+def no_topic(topic: str, names: TopicNames = DEFAULT_NAMES) -> NoSuchTopicError:
+    """Return the fault of a topic that Kafka does not have."""
+    missing = MissingTopicError([topic], names)
+    return NoSuchTopicError(missing.topics, missing.remedy)
 
 
 def refusal_of_record(error: Exception, topic: str, size: int) -> LogError:

@@ -7,6 +7,7 @@ from typing import Self
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError, LeaderNotAvailableError
+from kafka.structs import OffsetAndMetadata
 
 from services.common.kafka.clients import create_consumer
 from services.common.kafka.connection import KafkaConnection
@@ -62,8 +63,24 @@ class TopicReader(LogReader):
 
     def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
         """Return the offset of the first record that Kafka got then or later, of each partition that has one."""
-        found = self._consumer.offsets_for_times(dict.fromkeys(partitions, at_ms), self._timeout_ms)
+        found = self._consumer.offsets_for_times(
+            {TopicPartition(*each): at_ms for each in partitions}, self._timeout_ms
+        )
         return {partition: each.offset for partition, each in found.items() if each is not None}
+
+    def show(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Commit the offsets for the reader's group, as Kafka's tools show it."""
+        offsets = {TopicPartition(*each): OffsetAndMetadata(offset, "", -1) for each, offset in positions.items()}
+        if offsets:
+            self._consumer.commit_async(offsets, callback=lambda _offsets, _response: None)
+
+    def was_shown(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether Kafka remembers that the group read some of these; False where it does not tell."""
+        asked = [TopicPartition(*each) for each in partitions]
+        try:
+            return any(self._consumer.committed(each, timeout_ms=self._timeout_ms) for each in asked)
+        except KafkaError:
+            return False
 
     def _offsets(
         self, ask: Callable[..., dict[TopicPartition, int]], partitions: Iterable[TopicPartition]

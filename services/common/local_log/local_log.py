@@ -41,6 +41,9 @@ class LocalLog:
         self._thread = CommitThread(self._file, self._queue, self._commits, clock_us, tidied_every_s)
         self._thread.start()
 
+    name = "the log"
+    problem: None = None  #: a file is there or one is told; see `Log`
+
     @property
     def transactions(self) -> int:
         """How often this process has waited for the disk to append something."""
@@ -50,7 +53,12 @@ class LocalLog:
         """Append records in their order; the future is done once all are on the disk, or has a `LogError`."""
         return self._queue.put(records)
 
-    def reader(self, most_records: int = MOST_RECORDS, most_bytes: int = MOST_BYTES) -> LocalReader:
+    def reader(
+        self,
+        most_records: int = MOST_RECORDS,
+        most_bytes: int = MOST_BYTES,
+        group: str | None = None,  # noqa: ARG002 - there is nobody to whom it could be shown
+    ) -> LocalReader:
         """Return a new reader, whose polls return so much at most, and one record at least."""
         return LocalReader(self._file, self._commits, most_records, most_bytes)
 

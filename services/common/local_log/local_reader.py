@@ -73,13 +73,8 @@ class LocalReader(LogReader):
 
     def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
         """Return the offset of the first record that was written then or later, of each partition that has one."""
-        found: dict[TopicPartition, int | None] = {}
-        with self._file.telling():
-            for each, extent in self._extents(partitions).items():
-                asked = (
-                    f"SELECT min(record_offset) FROM records_{extent.id} WHERE record_offset >= ? AND timestamp_ms >= ?"
-                )
-                [found[each]] = self._connection.execute(asked, (extent.beginning, at_ms)).fetchone()
+        with self._file.telling(), transaction(self._connection, "DEFERRED"):
+            found = {each: self._written_since(extent, at_ms) for each, extent in self._extents(partitions).items()}
         return {each: offset for each, offset in found.items() if offset is not None}
 
     def topics_read(self) -> set[str]:
@@ -155,6 +150,22 @@ class LocalReader(LogReader):
                 most_bytes -= taken[-1][1]
         is_cut = len(taken) == most_records
         return taken, taken[-1][0].offset + 1 if is_cut else extent.end
+
+    def _written_since(self, extent: _Extent, at_ms: int) -> int | None:
+        """Look into the middle of what is left, again and again: an index by time would make every append dearer."""
+        row_from = f"SELECT record_offset, timestamp_ms FROM records_{extent.id} WHERE record_offset >= ? "
+        row_from += "ORDER BY record_offset LIMIT 1"
+        found: int | None = None
+        low, high = extent.beginning, extent.end
+        while low < high:
+            middle = (low + high) // 2
+            row = self._connection.execute(row_from, (middle,)).fetchone()
+            if row is not None and row[0] < high and row[1] < at_ms:
+                low = row[0] + 1
+            else:
+                high = middle
+                found = row[0] if row is not None and row[1] >= at_ms else found
+        return found
 
     def _record(self, partition: TopicPartition, row: tuple[object, ...]) -> Record:
         headers = headers_in(row)

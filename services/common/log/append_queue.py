@@ -38,7 +38,7 @@ class AppendQueue:
         self._waiting: deque[Append] = deque()
         self._bytes = 0
         self._is_closed = False
-        self._changed = threading.Condition()
+        self._room, self._changed = threading.Lock(), threading.Condition()
 
     @property
     def is_over(self) -> bool:
@@ -47,16 +47,25 @@ class AppendQueue:
 
     def put(self, records: Sequence[NewRecord]) -> Future[list[RecordPosition]]:
         """Have records written, and return the future of their positions; never blocks and never raises."""
-        append = Append(records, sum(map(size_of, records)), Future())
         with self._changed:
-            if (refusal := self._refusal_of(append)) is not None:
-                append.settle(refusal)
-                return append.settled
-            self._bytes += append.size
-            self._waiting.append(append)
-            self._changed.notify()
-        append.settled.add_done_callback(lambda _settled: self._release(append.size))
+            append = self.admit(records)
+            if not append.settled.done():
+                self._waiting.append(append)
+                self._changed.notify()
         return append.settled
+
+    def admit(self, records: Sequence[NewRecord]) -> Append:
+        """Return an append that counts among what waits until it is settled, as one that is refused is already."""
+        append = Append(records, sum(map(size_of, records)), Future())
+        with self._room:
+            refusal = self._refusal_of(append)
+            if refusal is None:
+                self._bytes += append.size
+        if refusal is None:
+            append.settled.add_done_callback(lambda _settled: self._release(append.size))
+        else:
+            append.settle(refusal)
+        return append
 
     def take(self, wait_s: float) -> list[Append]:
         """Return what waits, as much as is taken at once; waits for the first up to `wait_s`."""
@@ -79,14 +88,15 @@ class AppendQueue:
             self._changed.notify_all()
 
     def _release(self, size: int) -> None:
-        with self._changed:
+        with self._room:
             self._bytes -= size
 
     def _refusal_of(self, append: Append) -> LogError | None:
         if self._is_closed:
             return LogError("the log is closed")
-        if any(each.key is None and each.value is None for each in append.records):
-            return UnusableRecordError("a record has neither a key nor a value: one of them is needed")
+        for each in append.records:
+            if each.key is None and each.value is None:
+                return UnusableRecordError("a record has neither a key nor a value: one of them is needed")
         if self._bytes and self._bytes + append.size > self._most_waiting_bytes:
             return LogError("too many bytes wait for the log", is_retriable=True)
         return None

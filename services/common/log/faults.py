@@ -1,8 +1,8 @@
 """What a log cannot do, as one sentence for the person who can change it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from services.common.log.records import TopicPartition
+from services.common.log.records import RecordPosition, TopicPartition
 
 
 class LogError(Exception):
@@ -21,6 +21,14 @@ class DamagedLogError(LogError):
     """What is stored is not what was written; whatever can still be read is no reason to go on."""
 
 
+class PartlyAppendedError(LogError):
+    """Some records of an append are safe, and others may not be there: `positions` has None for each of these."""
+
+    def __init__(self, sentence: str, positions: Sequence[RecordPosition | None], *, is_retriable: bool) -> None:
+        super().__init__(sentence, is_retriable=is_retriable)
+        self.positions = positions
+
+
 class UnusableRecordError(LogError):
     """A record that no log takes, or that its topic does not take; to append it again helps nobody."""
 
@@ -28,8 +36,8 @@ class UnusableRecordError(LogError):
 class NoSuchTopicError(LogError):
     """There is no topic of a name."""
 
-    def __init__(self, topics: Iterable[str]) -> None:
-        super().__init__(f"there is no topic {', '.join(topics)}")
+    def __init__(self, topics: Iterable[str], remedy: str = "") -> None:
+        super().__init__(f"there is no topic {', '.join(topics)}{remedy}")
 
 
 class AnotherTopicError(LogError):

@@ -60,7 +60,10 @@ class LogReader(ABC):
 
     @abstractmethod
     def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
-        """Return the offset of the first record that was written then or later, of each partition that has one."""
+        """Return the offset of the first record that was written then or later, of each partition that has one.
+
+        That is so where records stand in the order of their times.
+        """
 
     @abstractmethod
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
@@ -81,6 +84,16 @@ class LogReader(ABC):
     @abstractmethod
     def topics_read(self) -> set[str]:
         """Return the topics of `read_from`."""
+
+    def show(self, positions: Mapping[TopicPartition, int]) -> None:  # noqa: B027 - not every log has a place for it
+        """Show to an operator's tools, where the log has such, how far the reader's group has come.
+
+        It does not wait, and a failure does not matter. Whoever needs offsets keeps them.
+        """
+
+    def was_shown(self, partitions: Iterable[TopicPartition]) -> bool:  # noqa: ARG002
+        """Return whether the log remembers that the group read some of these; False where it keeps no such memory."""
+        return False
 
     def has_read(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Return whether all before these offsets was read."""

@@ -56,5 +56,7 @@ class NewRecord(NamedTuple):
 
 def size_of(record: Record | NewRecord) -> int:
     """Return the bytes that a record counts."""
-    of_headers = sum(len(name) + len(value) for name, value in record.headers)
-    return RECORD_BYTES + len(record.key or b"") + len(record.value or b"") + of_headers
+    size = RECORD_BYTES + len(record.key or b"") + len(record.value or b"")
+    for name, value in record.headers:
+        size += len(name) + len(value)
+    return size

@@ -12,7 +12,6 @@ from kafka.errors import KafkaError
 from services.common.kafka.faults import KafkaRefusedError, may_pass, refusal_of
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer
-from services.common.record_publisher import KafkaAwayError
 from services.common.settings import ListeningSettings, SettingsError, load_settings
 
 REFUSED = os.EX_CONFIG  # 78: a person must change something, so a process runner need not try again
@@ -52,7 +51,7 @@ def exit_status(name: str, run: Callable[[], int | None], *faults: type[Exceptio
 
 def _sentence_of(error: Exception) -> str:
     """Return what an error says; the words of Kafka's client say little where Kafka refuses."""
-    of_client = isinstance(error, KafkaError | KafkaAwayError) and not isinstance(error, KafkaRefusedError)
+    of_client = isinstance(error, KafkaError) and not isinstance(error, KafkaRefusedError)
     return (refusal_of(error) if of_client else None) or str(error)
 
 

@@ -23,8 +23,10 @@ T = TypeVar("T")
 class Publisher(Protocol):
     """What writes a record and waits for it a bounded time."""
 
+    log_name: str  #: who takes it, as a person calls it
+
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
-        """Return whether Kafka acknowledged it."""
+        """Return whether the log acknowledged it."""
 
 
 @dataclass
@@ -86,7 +88,7 @@ class Changes(Generic[T]):
 
     async def _publish(self, name: str, wanted: T | None, change: LastChange) -> None:
         if not await self.publisher.publish_record(self.of.topic, *self.of.record(name, wanted, change)):
-            raise try_again("Kafka did not acknowledge the change; it may still take effect")
+            raise try_again(f"{self.publisher.log_name} did not acknowledge the change; it may still take effect")
 
     async def _until_shown(self, name: str, wanted: T | None, change: LastChange) -> None:
         for _ in range(round(self.shown_within_s / LOOK_EVERY_S)):

@@ -14,8 +14,8 @@ from services.common.http.problem import Problem, unexpected_problem
 from services.ingest.http.openapi import DETECTION_COMPONENTS, DETECTIONS_OPENAPI
 from services.ingest.http.request_limits import form_of, items_of, read_body
 from services.ingest.intake.intake import Intake
-from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.publisher import PublisherBusyError
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.parsing import Form
@@ -80,8 +80,8 @@ class DetectionsEndpoint:
     async def _take(self, form: Form, body: bytes, request: Request) -> Response:
         if not self._registry.caught_up:
             raise self._unavailable("the sensor registry has not been read yet")
-        if not self._intake.publisher.connected:
-            raise self._unavailable("Kafka is away")  # before the work on a body that would come again
+        if self._intake.publisher.problem is not None:  # before the work on a body that would come again
+            raise self._unavailable(f"{self._intake.publisher.log_name} is away")
         try:
             items = items_of(body, form, self._settings.max_detections_per_post)
         except Refused as refused:
@@ -99,7 +99,8 @@ class DetectionsEndpoint:
     def _response(self, outcome: Outcome) -> Response:
         if outcome.unacknowledged:
             retry = {"Retry-After": str(self._settings.retry_after_s)}
-            detail = f"Kafka did not acknowledge {outcome.unacknowledged} detections in time; repeat the whole POST"
+            who = self._intake.publisher.log_name
+            detail = f"{who} did not acknowledge {outcome.unacknowledged} detections in time; repeat the whole POST"
             return _problem(503, detail, outcome, retry)
         if not outcome.accepted:
             return _problem(422, "no detection was accepted", outcome)

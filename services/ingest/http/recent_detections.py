@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.ingest.kafka.frame import Frame
+from services.ingest.publishing.frame import Frame
 
 LIMIT_MAX = 5000
 MOST_BYTES = 16 * 1024 * 1024

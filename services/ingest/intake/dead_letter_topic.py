@@ -7,8 +7,8 @@ import msgspec
 
 from coincide.wire.content_ids import content_id
 from coincide.wire.results.dead_letter import LONGEST_RECORD_TEXT, DeadLetter
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.publisher import Publisher
 from services.ingest.verdicts import Refused, clean_text, render
 
 BURST_S = 5.0
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 class DeadLetters:
     """Writes refused items as fast as allowed (a token bucket of 5 s) and counts those it had to drop."""
 
-    def __init__(self, publisher: KafkaPublisher, metrics: IngestMetrics, per_s: float) -> None:
+    def __init__(self, publisher: Publisher, metrics: IngestMetrics, per_s: float) -> None:
         self._publisher = publisher
         self._metrics = metrics
         self._per_s = per_s

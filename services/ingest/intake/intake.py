@@ -9,9 +9,9 @@ import msgspec
 from services.common.access.key_scopes import PostingRights
 from services.common.clock import Clock, system_clock_us
 from services.ingest.intake.dead_letter_topic import DeadLetters
-from services.ingest.kafka.frame import Frame
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.frame import Frame
+from services.ingest.publishing.publisher import Publisher
 from services.ingest.registry.snapshot import Registry
 from services.ingest.stamping.frames import FrameDraft
 from services.ingest.stamping.parsing import Item
@@ -50,7 +50,7 @@ class Intake:
     """
 
     registry: Registry
-    publisher: KafkaPublisher
+    publisher: Publisher
     dead_letters: DeadLetters
     metrics: IngestMetrics
     max_future_us: int

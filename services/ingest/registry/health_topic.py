@@ -4,10 +4,9 @@ import heapq
 import time
 from collections.abc import Callable, Iterable
 
-from kafka.consumer.fetcher import ConsumerRecord
-
 from coincide.learning.drift import is_drift
 from services.common.health_board import HealthFeed
+from services.common.log.records import Record
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 
@@ -27,13 +26,13 @@ class HealthView:
         self._measured_s: float | None = None
         self._is_changed = False
 
-    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[list[Record]]) -> None:
         """Begin anew with these."""
         self._feed.replace(records)
         self._registry.health, self._is_changed, self._measured_s = self._feed.board, True, None
         self._measure()
 
-    def apply(self, records: list[ConsumerRecord]) -> None:
+    def apply(self, records: list[Record]) -> None:
         """Take what came since."""
         self._feed.apply(records)
         self._is_changed |= bool(records)

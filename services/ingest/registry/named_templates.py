@@ -11,13 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
-from kafka.consumer.fetcher import ConsumerRecord
 from msgspec import Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.wire.declarations.sensor_record import TemplateRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
+from services.common.log.records import Record
 from services.common.resources.resource import action
 from services.ingest.registry.sensors import Sensor, histogram_in
 
@@ -77,21 +77,21 @@ class NamedTemplates(Mapping[str, NamedTemplate]):
     def __len__(self) -> int:
         return len(self._by_name)
 
-    def replace(self, records: Iterable[Iterable[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[Iterable[Record]]) -> None:
         """Begin anew with all records that there are."""
         by_name: dict[str, NamedTemplate] = {}
         for some in records:
             _take(by_name, some)
         self._by_name, self.is_caught_up = by_name, True
 
-    def apply(self, records: Iterable[ConsumerRecord]) -> None:
+    def apply(self, records: Iterable[Record]) -> None:
         """Take what came since."""
         by_name = dict(self._by_name)
         _take(by_name, records)
         self._by_name = by_name
 
 
-def _take(by_name: dict[str, NamedTemplate], records: Iterable[ConsumerRecord]) -> None:
+def _take(by_name: dict[str, NamedTemplate], records: Iterable[Record]) -> None:
     for record in records:
         key = record.key or b""
         try:

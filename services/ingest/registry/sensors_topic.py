@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kafka.consumer.fetcher import ConsumerRecord
-
+from services.common.log.records import Record
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor, SensorError
 from services.ingest.registry.snapshot import Registry
@@ -18,7 +17,7 @@ SENSORS = "sensors"
 log = logging.getLogger(__name__)
 
 
-def changes(records: Iterable[ConsumerRecord], on_unusable: Callable[[], None]) -> dict[str, Sensor | None]:
+def changes(records: Iterable[Record], on_unusable: Callable[[], None]) -> dict[str, Sensor | None]:
     """Return the newest of each sensor in `records`, None for a removal; `on_unusable` for each record that is none."""
     newest: dict[str, Sensor | None] = {}
     for record in records:
@@ -45,12 +44,12 @@ class RegistryView:
     registry: Registry
     metrics: IngestMetrics
 
-    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+    def replace(self, records: Iterable[list[Record]]) -> None:
         """Make these all the sensors there are."""
         self.registry.replace(changes(some, self.metrics.registry_records_unusable.inc) for some in records)
         self.metrics.sensors.set(len(self.registry.snapshot.stamps))
 
-    def apply(self, records: list[ConsumerRecord]) -> None:
+    def apply(self, records: list[Record]) -> None:
         """Change what these say."""
         self.registry.apply(changes(records, self.metrics.registry_records_unusable.inc))
         self.metrics.sensors.set(len(self.registry.snapshot.stamps))

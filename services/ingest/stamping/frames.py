@@ -5,7 +5,7 @@ from msgspec import Raw, json
 from coincide.wire.detection_record import FRAME_VERSION, DetectionColumns, FrameRecord, Stamp
 from coincide.wire.fields import MOST_DETECTIONS
 from coincide.wire.payload import frame_columns
-from services.ingest.kafka.frame import Frame
+from services.ingest.publishing.frame import Frame
 from services.ingest.registry.snapshot import StreamStamp
 
 LONGEST_BYTES = 256 * 1024

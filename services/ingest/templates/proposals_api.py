@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Query
-from kafka.errors import KafkaError
 from pydantic import BaseModel, Field
 
 from coincide.wire.declarations.template_proposal import PROPOSALS, State, TemplateProposal
@@ -103,7 +102,7 @@ class Proposals:
                 edit = partial(self._with_template, proposal)
                 await self._changes.one.make(proposal.sensor, edit, ANY_VERSION, who, because)
             if not await self._changes.publisher.publish_record(PROPOSALS, decided.key, decided.to_record()):
-                raise try_again("Kafka did not acknowledge the decision: try again")
+                raise try_again(f"{self._changes.publisher.log_name} did not acknowledge the decision: try again")
             before, after = msgspec.to_builtins(proposal), msgspec.to_builtins(decided)
             await asyncio.to_thread(self._changes.audit.note, who, f"template.{state}", proposal.id, before, after)
             return decided
@@ -111,8 +110,10 @@ class Proposals:
     async def _all(self) -> list[TemplateProposal]:
         try:
             return await asyncio.to_thread(self._read)
-        except (KafkaError, LogError, OSError, RuntimeError):
-            raise try_again("Kafka does not answer, so the proposals cannot be read") from None
+        except (LogError, OSError, RuntimeError):
+            raise try_again(
+                f"{self._changes.publisher.log_name} does not answer, so the proposals cannot be read"
+            ) from None
 
     def _with_template(self, proposal: TemplateProposal, sensor: Sensor | None) -> Sensor:
         if sensor is None:

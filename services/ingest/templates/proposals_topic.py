@@ -3,10 +3,9 @@
 import logging
 from collections.abc import Callable
 
-from kafka.consumer.fetcher import ConsumerRecord
-
 from coincide.wire.declarations.template_proposal import PROPOSALS, ProposalError, TemplateProposal, proposal_in
 from services.common.compacted_topic import Connect, read_whole
+from services.common.log.records import Record
 from services.common.topic_names import TopicNames
 
 log = logging.getLogger(__name__)
@@ -15,7 +14,7 @@ ReadProposals = Callable[[], list[TemplateProposal]]
 
 
 def read_proposals(connect: Connect, names: TopicNames) -> list[TemplateProposal]:
-    """Return the newest proposal of each sensor and stream, in the order of their keys; it may raise `KafkaError`."""
+    """Return the newest proposal of each sensor and stream, in the order of their keys; it may raise `LogError`."""
     newest: dict[bytes, TemplateProposal | None] = {}
     for records in read_whole(connect, names.full(PROPOSALS)):
         for record in records:
@@ -23,7 +22,7 @@ def read_proposals(connect: Connect, names: TopicNames) -> list[TemplateProposal
     return sorted(filter(None, newest.values()), key=lambda each: each.key)
 
 
-def _proposal(record: ConsumerRecord) -> TemplateProposal | None:
+def _proposal(record: Record) -> TemplateProposal | None:
     if record.value is None:
         return None
     try:

@@ -16,9 +16,9 @@ import msgspec
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.results.match_record import MatchRecord
 from services.common.backoff import Backoff
-from services.common.kafka.follower_thread import FollowerThread
 from services.common.line_topics import FORWARDED
 from services.common.log.faults import LogError
+from services.common.log.follower_thread import FollowerThread
 from services.common.log.log import Log
 from services.common.log.reader import LogReader, StoppedError
 from services.common.log.records import NewRecord, Record, TopicPartition

@@ -14,7 +14,7 @@ from starlette.types import Message
 
 from coincide import Stream
 from services.alerting.app import create_app
-from services.alerting.kafka.projection import Progress
+from services.alerting.following.projection import Progress
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.queries.acts import Acts
@@ -25,8 +25,11 @@ from services.alerting.store.live_rows import StoredRow
 from services.common.access.component_access import ComponentAccess
 from services.common.http.shares import NoPlaceError
 from services.common.kafka.connection import KafkaConnection
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from tests.services.alerting.sample_records import NAMES, RECEIVED_AT_MS, Database, Record, match_record
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log.faults import LogError
+from services.common.log.records import Record
+from services.common.record_publisher import RecordPublisher
+from tests.services.alerting.sample_records import NAMES, RECEIVED_AT_MS, Database, match_record
 from tests.services.kept_records import KeptRecords
 
 STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}
@@ -39,7 +42,7 @@ class ListPublisher(RecordPublisher):
     loop: asyncio.AbstractEventLoop
 
     def __init__(self, database: Database, progress: Progress) -> None:
-        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, NAMES)
+        super().__init__(KafkaLog(KafkaConnection(servers="nowhere:1")), 1.0, NAMES)
         self._database = database
         self._progress = progress
         self.topic: list[Record] = []
@@ -48,7 +51,7 @@ class ListPublisher(RecordPublisher):
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         if self.is_away:
-            raise KafkaAwayError("not acknowledged")
+            raise LogError("not acknowledged")
         offset = len(self.topic)
         self.topic.append(Record(NAMES.full(topic), 0, offset, RECEIVED_AT_MS, key, value))
         if self.is_read:

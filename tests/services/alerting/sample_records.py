@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select, text
@@ -16,8 +16,8 @@ from coincide.wire.last_change import LastChange
 from coincide.wire.status_record import Totals
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
-from services.alerting.kafka.kafka_session import Position
-from services.alerting.kafka.storing import Storage
+from services.alerting.following.followed_topics import Position
+from services.alerting.following.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.records.receiver import Receivers
 from services.alerting.records.records import Topics
@@ -26,6 +26,7 @@ from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.expiry import RECORDS, Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
+from services.common.log.records import Record
 from services.common.topic_names import TopicNames
 from services.ingest.registry.sensors import NO_PARTICULARS, Sensor
 
@@ -36,15 +37,6 @@ NAMES = TopicNames("reef.")
 #: The topics' names as records have them, of a system that has a prefix of its own.
 TOPICS = Topics(*map(NAMES.full, Topics().names()))
 RECEIVED_AT_MS = 1_790_000_000_000
-
-
-class Record(NamedTuple):
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
 
 
 _offsets = itertools.count()

@@ -5,7 +5,7 @@ import pytest
 
 from deploy.host.machine import free_ports
 from services.alerting.__main__ import main
-from services.alerting.kafka.projection import DATABASE_LOST
+from services.alerting.following.projection import DATABASE_LOST
 from services.alerting.server import LOST
 from services.common.program.skeleton import REFUSED
 from tests.integration.service_process import AlertingProcess, metric, running_alerting

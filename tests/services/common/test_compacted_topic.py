@@ -100,7 +100,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.common.kafka.follower_thread.PAUSES_S", (0.01, 0.01))
+    monkeypatch.setattr("services.common.log.follower_thread.PAUSES_S", (0.01, 0.01))
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     consumers = [ListConsumer(topic, fails_at=2), ListConsumer(topic)]
     left, view = iter(consumers), NewestView()
@@ -110,7 +110,7 @@ def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.M
     assert view.times_whole == 1  # not with the half that was read before the fault
     topic.append(Named("n0", None))
     until(lambda: len(view.newest) == 4)
-    assert follower.kafka_answers
+    assert follower.log_answers
     follower.stop()
     assert "names-follower" not in {each.name for each in threading.enumerate()}
     assert [each.is_closed for each in consumers] == [True, True]
@@ -131,7 +131,7 @@ def test_the_topic_is_read_whole_at_the_start_and_followed(monkeypatch: pytest.M
 def test_after_a_fault_it_goes_on_where_that_is_safe(
     topic_id: uuid.UUID | None, kept_s: float, left: int, times_whole: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.common.kafka.follower_thread.PAUSES_S", (0.01, 0.01))
+    monkeypatch.setattr("services.common.log.follower_thread.PAUSES_S", (0.01, 0.01))
     monkeypatch.setattr("services.common.compacted_topic.GOES_ON_WITHIN_S", kept_s)
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     later = [*topic, Named("n1", None), Named("n2", 9)][:left]

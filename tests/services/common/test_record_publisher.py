@@ -1,90 +1,51 @@
-"""RecordPublisher beside a Kafka that hangs: nobody waits for those who wait."""
+"""Single records on a log: where it stands still, or is away, whoever publishes hears so in time."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from kafka.errors import KafkaTimeoutError
 
-from services.common import record_publisher
 from services.common.kafka.connection import KafkaConnection
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.local_log.local_log import LocalLog
+from services.common.log.declared_topic import Topic
+from services.common.log.faults import LogError, NoSuchTopicError
+from services.common.record_publisher import RecordPublisher
+from services.common.topic_names import TopicNames
+from tests.services.common.local_log.local_logs import LocalLogs
+
+REEF = TopicNames("reef.")
 
 
-class Kafka:
-    """A Kafka that answers, or says that it timed out once `may_fail` is set."""
-
-    def __init__(self) -> None:
-        self.is_there, self.may_fail, self.asked = False, threading.Event(), threading.Event()
-
-    def send(self, topic: str, **record: Any) -> "Kafka":
-        return self
-
-    def get(self, timeout: float) -> SimpleNamespace:
-        self.asked.set()
-        if not self.is_there:
-            assert self.may_fail.wait(10)
-            raise KafkaTimeoutError
-        return SimpleNamespace(offset=7)
-
-    def close(self, timeout: float) -> None: ...
+def test_a_record_is_in_the_log_when_that_is_told(tmp_path: Path) -> None:
+    with closing(LocalLog(tmp_path / "log.sqlite")) as log:
+        log.create_topics({"reef.buoys": Topic(partitions=1)})
+        records = RecordPublisher(log, 10.0, REEF)
+        assert [records.publish("buoys", b"k", value) for value in (b"1", None)] == [0, 1]
+        with pytest.raises(NoSuchTopicError):
+            records.publish("boats", b"k", b"1")
 
 
-def test_while_kafka_is_away_one_tries_and_the_others_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    kafka = Kafka()
-    monkeypatch.setattr(record_publisher, "create_producer", lambda *_, **__: kafka)
-    records = RecordPublisher(KafkaConnection(servers="nowhere:9092"), 10, DEFAULT_NAMES)
-    with ThreadPoolExecutor(1) as pool:
-        kafka.may_fail.set()
-        with pytest.raises(KafkaAwayError):
-            records.publish("topic", None, None)
-        kafka.may_fail.clear()
-        kafka.asked.clear()
-        trying = pool.submit(records.publish, "topic", None, None)
-        assert kafka.asked.wait(10)
-        with pytest.raises(KafkaAwayError, match="another request tries it again"):
-            records.publish("topic", None, None)
-        kafka.may_fail.set()
-        assert isinstance(trying.exception(10), KafkaAwayError)
-    kafka.is_there = True
-    assert records.publish("topic", None, None) == 7
-    assert records.publish("topic", None, None) == 7
+def test_what_is_not_taken_in_time_is_told_and_not_written_later(tmp_path: Path) -> None:
+    logs = LocalLogs(tmp_path)
+    with closing(logs.open()) as log:
+        log.create_topics({"reef.buoys": Topic(partitions=1)})
+        records = RecordPublisher(log, 0.05, REEF)
+        with logs.locked():
+            with pytest.raises(LogError, match="the log did not acknowledge in time") as told:
+                records.publish("buoys", b"k", b"at work")
+            assert told.value.is_retriable
+            with pytest.raises(LogError, match="in time"):
+                records.publish("buoys", b"k", b"waits")
+        assert RecordPublisher(log, 60.0, REEF).publish("buoys", b"k", b"there is room") == 1
 
 
-class CountedLock:
-    """A lock that lets the one who holds it go on once two others wait for it."""
-
-    def __init__(self, kafka: Kafka) -> None:
-        self._lock, self._kafka, self._asked_for = threading.Lock(), kafka, 0
-
-    def acquire(self, blocking: bool = True) -> bool:
-        if self._lock.acquire(blocking=False):
-            return True
-        self._asked_for += 1
-        if self._asked_for == 2:
-            self._kafka.may_fail.set()
-        return self._lock.acquire(blocking)
-
-    def release(self) -> None:
-        self._lock.release()
-
-
-def test_who_waits_while_kafka_fails_is_refused_without_a_try_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    kafka = Kafka()
-    connected: list[KafkaConnection] = []
-
-    def connect(to: KafkaConnection, **_: Any) -> Kafka:
-        connected.append(to)
-        return kafka
-
-    monkeypatch.setattr(record_publisher, "create_producer", connect)
-    records = RecordPublisher(KafkaConnection(servers="nowhere:9092"), 10, DEFAULT_NAMES)
-    monkeypatch.setattr(records, "_lock", CountedLock(kafka))
-    with ThreadPoolExecutor(3) as pool:
-        waiting = [pool.submit(records.publish, "topic", None, None) for _ in range(3)]
-        failures = [str(each.exception(10)) for each in waiting]
-    assert connected == [KafkaConnection(servers="nowhere:9092")]
-    assert sum("the request before this one" in failure for failure in failures) == 2
+@pytest.mark.anyio
+async def test_a_kafka_that_is_away_is_told_at_once_and_to_everybody() -> None:
+    with closing(KafkaLog(KafkaConnection(servers="127.0.0.1:9"))) as log:
+        records = RecordPublisher(log, 60.0, REEF)
+        for _ in range(2):
+            with pytest.raises(LogError, match="the producer is not connected") as told:
+                records.publish("buoys", b"k", b"lost")
+            assert told.value.is_retriable
+        assert not await records.publish_record("buoys", b"k", b"lost")

@@ -13,9 +13,9 @@ from coincide import Histogram, Stream
 from services.common.access.audit import AuditTrail
 from services.common.clock import Clock
 from services.ingest.app import create_app
-from services.ingest.kafka.frame import Frame
-from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
+from services.ingest.publishing.frame import Frame
+from services.ingest.publishing.publisher import Publisher, PublisherBusyError
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
@@ -39,10 +39,11 @@ SENSORS = {
 }
 
 
-class KeepingPublisher(KafkaPublisher):
+class KeepingPublisher(Publisher):
     """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses everything."""
 
-    connected = True  # a property of the real one
+    problem: str | None = None  # a property of the real one
+    log_name = "Kafka"
 
     def __init__(self) -> None:
         self.busy: str | None = None
@@ -82,7 +83,7 @@ class Ingest:
     settings: IngestSettings = field(default_factory=IngestSettings)
     registry: Registry = field(default_factory=registry_of)
     publisher: KeepingPublisher = field(default_factory=KeepingPublisher)
-    kafka_answers: bool = True
+    log_answers: bool = True
     clock_us: Clock = lambda: NOW_US
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class Ingest:
         parts = (self.settings, self.registry, self.publisher, self.metrics)
         self.records = KeptRecords()
         audit = AuditTrail("ingest", self.records, clock_us=self.clock_us)
-        self.app = create_app(*parts, audit=audit, kafka_answers=lambda: self.kafka_answers, clock_us=self.clock_us)
+        self.app = create_app(*parts, audit=audit, log_answers=lambda: self.log_answers, clock_us=self.clock_us)
         self.client = TestClient(self.app)
 
     def post(self, content: bytes | str, content_type: str = "application/json", **headers: str) -> Any:

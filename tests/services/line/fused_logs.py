@@ -15,8 +15,8 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
 from services.common.engine.shard_state import SHARD_STATE
 from services.common.engine.worker_deaths import WorkerDeaths
-from services.common.kafka import follower_thread
 from services.common.local_log.local_log import LocalLog
+from services.common.log import follower_thread
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
 from services.common.log.records import NewRecord, RecordPosition
@@ -47,6 +47,8 @@ Fault = Literal["before", "after", None]
 
 class ShakyLog:
     """A log of which some appends fail, before or after they are written; the last of `fails` comes first."""
+
+    name, problem = "the log", None
 
     def __init__(self, log: LocalLog, fails: Sequence[Fault]) -> None:
         self._log, self._fails = log, list(fails)

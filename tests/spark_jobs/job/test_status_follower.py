@@ -39,7 +39,7 @@ def test_lag_is_known_before_any_batch_and_unknown_once_kafka_is_away(monkeypatc
     consumer.end_offsets.side_effect = lambda partitions, timeout_ms: dict.fromkeys(partitions, 10)
     consumer.poll.side_effect = poll
     monkeypatch.setattr("spark_jobs.job.status_follower.create_consumer", connect)
-    monkeypatch.setattr("services.common.kafka.follower_thread.PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("services.common.log.follower_thread.PAUSES_S", (0.0, 0.0))
     KafkaFollower(FusionSettings(topic_prefix="x."), StatusMetrics(), lag, Rebuilds(Mock()), stopping).run()
     assert seen == [None, 6]
     assert registry.get_sample_value("coincide_fusion_lag_records", lag_of) is None

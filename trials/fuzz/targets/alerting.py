@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from services.alerting.kafka.handing_over import HandingOver, Listeners
+from services.alerting.following.handing_over import HandingOver, Listeners
 from services.alerting.live.event_stream import event_of, events_of
 from services.alerting.receivers.people import text_of
 from services.alerting.records.alert import decode_alert
@@ -13,6 +13,7 @@ from services.alerting.store.dialect import for_writing
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.tables import metadata
+from services.common.log.records import Record
 from tests.services.alerting.clients import Api, running_api
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import (
@@ -20,7 +21,6 @@ from tests.services.alerting.sample_records import (
     STATUS,
     TOPICS,
     Database,
-    Record,
     change_record,
     control_record,
     dead_letter,

@@ -13,6 +13,7 @@ from coincide.fusion.records.kafka_records import InputRecord, Output, Topic
 from services.common.declared_streams import DeclaredStreams
 from services.common.engine.core_metrics import StatusMetrics
 from services.common.engine.fusion_settings import FusionSettings
+from services.common.log.records import Record
 from services.history.archiving.frame_rows import FrameRows
 from services.history.replaying.topic_records import TopicRecord
 from services.history.runs.live_answer import read_history
@@ -33,7 +34,6 @@ from tests.coincide.fusion.inputs import (
 )
 from tests.coincide.fusion.outputs import SavedCore
 from tests.coincide.fusion.saving.saved_states import QUERIES, START_S, story_frame
-from tests.services.alerting.sample_records import Record
 from trials.fuzz.contracts import examples
 from trials.fuzz.target import Keyed, Target
 

@@ -19,6 +19,7 @@ from services.common.access.audit import AuditedChange
 from services.common.access.audit_topic import _change_in
 from services.common.access.keys_topic import KeysView
 from services.common.health_board import HealthFeed
+from services.common.log.records import Record
 from services.ingest.http.sensors_api import SensorFilters, SensorListing
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HealthView
@@ -28,7 +29,6 @@ from services.ingest.registry.sensors_topic import RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.templates.proposals_api import _body
 from services.ingest.templates.proposals_topic import _proposal
-from tests.services.alerting.sample_records import Record
 from tests.services.ingest.building import NOW_US, SENSORS, STREAMS
 from trials.fuzz.contracts import examples
 from trials.fuzz.target import Keyed, Target

@@ -9,11 +9,11 @@ from services.alerting.receivers.alertmanager import posted
 from services.alerting.receivers.people import text_of
 from services.alerting.records.alert import Alert
 from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
+from services.common.log.records import Record
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     TOPICS,
     Database,
-    Record,
     change_record,
     control_record,
     episode_record,

@@ -11,7 +11,8 @@ from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.alerting.alerts.sensor_conditions import SLICE, in_words
 from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
-from tests.services.alerting.sample_records import RECEIVED_AT_MS, Database, Record, record, sensor_record, silence
+from services.common.log.records import Record
+from tests.services.alerting.sample_records import RECEIVED_AT_MS, Database, record, sensor_record, silence
 
 DAY_S, HOUR_S = 86_400, 3_600
 TEMPLATE = Histogram.uniform(-1, 1)

@@ -5,12 +5,12 @@ from sqlalchemy import Engine
 
 from services.alerting.alerts.system_conditions import ConditionLimits
 from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
+from services.common.log.records import Record
 from tests.services.alerting.databases import ON_SQLITE
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     STATUS,
     Database,
-    Record,
     change_record,
     dead_letter_record,
     shard_record,
@@ -34,7 +34,9 @@ def now_ms(database: Database) -> int:
 
 def batch(database: Database, detections: int) -> Record:
     """What fusion says after a batch."""
-    return shard_record(0, totals={**STATUS["totals"], "detections": detections})._replace(timestamp=now_ms(database))
+    return shard_record(0, totals={**STATUS["totals"], "detections": detections})._replace(
+        timestamp_ms=now_ms(database)
+    )
 
 
 def states(database: Database) -> dict[str, str]:
@@ -195,7 +197,7 @@ def test_a_database_made_anew_tells_nobody_again_of_a_flood(database: Database, 
     database.sweep()
     assert database.outbox() == [("firing", "Many detections are dead letters")]
     later = restarted(database, engine=another_engine)
-    later.store([each._replace(timestamp=each.timestamp + 1_000) for each in letters])
+    later.store([each._replace(timestamp_ms=each.timestamp + 1_000) for each in letters])
     later.sweep()
     assert (states(later), later.outbox()) == ({"dead_letter_flood": "firing"}, [])
     later.conditions.note_unread_letters(0)

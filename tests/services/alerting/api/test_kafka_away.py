@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.alerting.kafka.projection import NO_ANSWER
+from services.alerting.following.projection import no_answer
 from services.common.clock import system_clock_us
 from tests.integration.webhook_sink import SECRET
 from tests.services.alerting.clients import Api
@@ -13,6 +13,7 @@ from tests.services.alerting.sample_records import change_record, episode_record
 
 SILENCE = {"matchers": {"area": "b*"}, "until": system_clock_us() + 86_400_000_000, "by": "ann", "why": "drill"}
 RECEIVER = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}
+NO_ANSWER = no_answer("Kafka")
 CHANGES = [
     ("PUT", "/v1/queries/new", query("new")),
     ("PUT", "/v1/queries/steady", query("steady", 0.7)),

@@ -7,8 +7,9 @@ from jsonschema import Draft202012Validator
 
 from coincide.wire.rebuild_record import RebuildRecord
 from services.alerting.store.query_rows import read_status
+from services.common.log.records import Record
 from tests.services.alerting.clients import Api
-from tests.services.alerting.sample_records import TOPICS, Record, record
+from tests.services.alerting.sample_records import TOPICS, record
 
 CONTRACT = Path("docs/contracts/rebuild.schema.json")
 

@@ -8,16 +8,9 @@ import pytest
 from services.alerting.live.hub import Kind, LiveFilter
 from services.alerting.store.episode_rows import EpisodeFilter, read_after
 from services.alerting.store.expiry import Expiry
+from services.common.log.records import Record
 from tests.services.alerting.clients import Event, Live, applied, eventually, is_open
-from tests.services.alerting.sample_records import (
-    ROOM,
-    Record,
-    episode,
-    episode_record,
-    match_record,
-    retraction,
-    state_of,
-)
+from tests.services.alerting.sample_records import ROOM, episode, episode_record, match_record, retraction, state_of
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,9 @@ import pytest
 
 from services.alerting.live.hub import LiveFilter
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
+from services.common.log.records import Record
 from tests.services.alerting.clients import DEADLINE_S, Client, Event, Live, applied, eventually, is_open
-from tests.services.alerting.sample_records import Record, match_record
+from tests.services.alerting.sample_records import match_record
 
 pytestmark = pytest.mark.anyio
 

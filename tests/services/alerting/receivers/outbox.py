@@ -10,21 +10,24 @@ from services.alerting.receivers.sending import Rest, Sending
 from services.alerting.records.receiver import Receiver, Receivers
 from services.common.clock import system_clock_us
 from services.common.kafka.connection import KafkaConnection
-from services.common.record_publisher import KafkaAwayError, RecordPublisher
-from tests.services.alerting.sample_records import NAMES, Database, Record, episode_record, record, ruled
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.log.faults import LogError
+from services.common.log.records import Record
+from services.common.record_publisher import RecordPublisher
+from tests.services.alerting.sample_records import NAMES, Database, episode_record, record, ruled
 
 
 class ListedOutcomes(RecordPublisher):
     """Kafka as a list; what is written comes back into the database when the test reads it."""
 
     def __init__(self) -> None:
-        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, NAMES)
+        super().__init__(KafkaLog(KafkaConnection(servers="nowhere:1")), 1.0, NAMES)
         self.records: list[Record] = []
         self.is_away = False
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         if self.is_away:
-            raise KafkaAwayError("not acknowledged")
+            raise LogError("not acknowledged")
         self.records.append(record(NAMES.full(topic), value, key=key))
         return len(self.records)
 

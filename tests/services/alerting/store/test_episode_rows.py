@@ -13,13 +13,13 @@ from coincide.wire.results.episode_record import STATES
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_after, read_newest_first
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.tables import episodes
+from services.common.log.records import Record
 from tests.examples import examples
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     ROOM,
     TOPICS,
     Database,
-    Record,
     drawn_conditions,
     episode,
     episode_record,

@@ -7,10 +7,10 @@ import pytest
 
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.expiry import RECORDS, Expiry, Room
+from services.common.log.records import Record
 from tests.services.alerting.sample_records import (
     ROOM,
     Database,
-    Record,
     dead_letter_record,
     episode_record,
     match_record,

@@ -8,7 +8,8 @@ import pytest
 
 from services.alerting.store.expiry import Expiry, Room
 from services.alerting.store.match_rows import MatchFilter, match_body, read_after, read_match, read_newest_first
-from tests.services.alerting.sample_records import ROOM, Database, Record, match_record
+from services.common.log.records import Record
+from tests.services.alerting.sample_records import ROOM, Database, match_record
 
 
 def live(database: Database) -> list[str]:

@@ -58,6 +58,8 @@ def logs(kafka: Broker) -> KafkaLogs:
 class TestKafkaLog(LogContract):
     """The contract."""
 
+    shows_groups = True
+
 
 @settings(max_examples=examples(15))
 @given(steps=STEPS)
@@ -81,4 +83,5 @@ def test_a_kafka_that_hangs_is_a_fault_that_passes(logs: KafkaLogs) -> None:
                 assert told.value.is_retriable
         finally:
             logs.broker.resume()
+        until(lambda: log.problem is None)  # it connects by itself
         append(log, record(topic, b"after"))

@@ -96,6 +96,8 @@ def made(logs: Logs, log: Log, partitions: int = 1, configs: Mapping[str, str] =
 class LogContract:
     """The suite; whoever inherits it has a fixture `logs`."""
 
+    shows_groups = False
+
     @pytest.fixture
     def log(self, logs: Logs) -> Iterator[Log]:
         opened = logs.open()
@@ -197,6 +199,33 @@ class LogContract:
             assert partitions == [TopicPartition(topic, 0), TopicPartition(topic, 1)]
             assert list(reader.beginnings(partitions).values()) == [0, 0]
             assert list(reader.ends(partitions).values()) == [0, 3]
+
+    def test_what_was_written_since_a_time_begins_at_an_offset(self, logs: Logs, log: Log) -> None:
+        topic = made(logs, log, partitions=3)
+        append(log, *(NewRecord(topic, None, b"", timestamp_ms=at_ms, partition=0) for at_ms in (10, 20, 20, 40)))
+        append(log, NewRecord(topic, None, b"", timestamp_ms=5, partition=1))
+        with log.reader() as reader:
+            first, second, third = reader.partitions_of(topic)
+            for at_ms, expected in ((0, {first: 0, second: 0}), (11, {first: 1}), (20, {first: 1}), (21, {first: 3})):
+                assert reader.written_since([first, second, third], at_ms) == expected
+            assert reader.written_since([first, second], 41) == {}
+
+    def test_how_far_a_group_has_read_may_be_shown(self, log: Log, topic: str) -> None:
+        """Not every log has a place for it; none fails."""
+        append_values(log, topic, b"1", b"2")
+        place = TopicPartition(topic, 0)
+        for expected in (False, self.shows_groups):
+            with log.reader(group="night-watch") as reader:
+                reader.read_from({place: None})
+                assert reader.was_shown([place]) == expected
+                read_up_to(reader, {place: 2})
+                reader.show({place: 2})
+                until(lambda: reader.was_shown([place]) == self.shows_groups, every_s=0.05)
+
+    def test_a_log_says_who_it_is_and_what_keeps_it_from_appending(self, log: Log, topic: str) -> None:
+        append_values(log, topic, b"1")
+        assert log.problem is None
+        assert log.name in ("Kafka", "the log")
 
     def test_a_poll_waits_for_what_comes(self, log: Log, topic: str) -> None:
         with log.reader() as reader:
@@ -355,7 +384,7 @@ class LogContract:
         assert streams["bell"].max_delay_s == 7.0
         declare(log, topic, 2, 9.0)
         until(lambda: streams["bell"].max_delay_s == 9.0, every_s=0.01)
-        assert follower.kafka_answers
+        assert follower.log_answers
         follower.stop()
         assert not follower.is_alive()
 

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafka.errors import KafkaConnectionError, KafkaError, TopicAuthorizationFailedError
 
 from services.common.kafka.faults import KafkaRefusedError
+from services.common.kafka.log_faults import fault_of
+from services.common.log.faults import LogError
 from services.common.program.skeleton import AWAY, REFUSED, exit_status, parser_of, settings_of
-from services.common.record_publisher import KafkaAwayError
 from services.common.settings import ListeningSettings, Port, SettingsError
 
 
@@ -35,13 +36,6 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def away_because(cause: Exception) -> KafkaAwayError:
-    """Return what a publisher says of a fault."""
-    error = KafkaAwayError(str(cause))
-    error.__cause__ = cause
-    return error
-
-
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
@@ -53,9 +47,13 @@ def away_because(cause: Exception) -> KafkaAwayError:
             "own: Kafka does not know us (10.0.0.1:9092)\n",
         ),
         (KafkaConnectionError("nothing listens"), AWAY, "own: KafkaConnectionError: nothing listens\n"),
-        (away_because(KafkaTimeoutError("5 s")), AWAY, "own: KafkaTimeoutError: 5 s\n"),
         (
-            away_because(TopicAuthorizationFailedError("coincide.keys")),
+            LogError("Kafka did not acknowledge in time", is_retriable=True),
+            AWAY,
+            "own: Kafka did not acknowledge in time\n",
+        ),
+        (
+            fault_of(TopicAuthorizationFailedError("coincide.keys")),
             1,
             "own: Kafka does not give us the right to use a topic: coincide.keys\n",
         ),
@@ -64,7 +62,7 @@ def away_because(cause: Exception) -> KafkaAwayError:
 def test_why_it_cannot_do_its_work_is_one_sentence(
     error: Exception, status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_status("own", lambda: fail(error), LookupError, KafkaError, KafkaAwayError) == status
+    assert exit_status("own", lambda: fail(error), LookupError, KafkaError, LogError) == status
     assert capsys.readouterr().err == said
 
 

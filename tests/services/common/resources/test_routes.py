@@ -28,6 +28,8 @@ class BuoyBody(BaseModel):
 class Buoys:
     """Buoys and their colours, as a topic has them; `is_away` acknowledges nothing."""
 
+    log_name = "the sea"
+
     def __init__(self) -> None:
         self.colours: dict[str, str] = {}
         self.versions: dict[str, int] = {}

@@ -13,7 +13,7 @@ from coincide import Histogram, Window
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
 from services.common.settings import SettingsError
 from services.history.runs.calibration_tasks import ByConsensus, ByPool, ByReference, calibration_in
-from services.ingest.kafka.frame import heartbeat
+from services.ingest.publishing.frame import heartbeat
 from spark_jobs.calibrating.sources import DETECTION_SCHEMA, by_area, detections_in, present_sensors
 from tests.services.ingest.building import NOW_US, Ingest, detection
 

@@ -88,7 +88,7 @@ def test_an_unacknowledged_frame_makes_503_with_the_items_listed() -> None:
 
 def test_while_kafka_is_known_to_be_away_nobody_asks_it(monkeypatch: pytest.MonkeyPatch) -> None:
     ingest = Ingest()
-    monkeypatch.setattr(ingest.publisher, "connected", False)
+    monkeypatch.setattr(ingest.publisher, "problem", "Kafka does not answer")
     monkeypatch.setattr(ingest.publisher, "publish", lambda *_: pytest.fail("Kafka was asked"))
     response = ingest.post_items(detection())
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.ingest.http import recent_detections
 from services.ingest.http.recent_detections import RecentDetections
-from services.ingest.kafka.frame import Frame
+from services.ingest.publishing.frame import Frame
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.frames import FrameDraft
 from tests.services.ingest.building import NOW_US, Ingest, detection, registry_of

@@ -56,8 +56,8 @@ def test_every_refusal_is_a_problem_document(path: str, status: int) -> None:
 def test_readiness_says_what_is_missing_and_life_does_not_depend_on_it() -> None:
     ingest = Ingest()
     assert ingest.client.get("/readyz").status_code == 200
-    ingest.kafka_answers = False
-    ingest.publisher.connected = False
+    ingest.log_answers = False
+    ingest.publisher.problem = "the producer is not connected"
     ingest.registry.has_sensors = False
     response = ingest.client.get("/readyz")
     assert response.status_code == 503

@@ -1,7 +1,6 @@
 """PUT, PATCH and DELETE /v1/sensors/{id}: nobody overwrites what they have not seen, and stamping follows at once."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from services.common.access.audit import AuditTrail
+from services.common.log.records import Record
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.named_templates import TEMPLATES
@@ -40,7 +40,7 @@ class Line(KeepingPublisher):
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
         assert topic in {SENSORS, TEMPLATES}
         if self.acknowledged and topic == TEMPLATES:
-            self.registry.templates.apply([SimpleNamespace(key=key, value=value, offset=0)])
+            self.registry.templates.apply([Record(topic, 0, 0, 0, key, value)])
         elif self.acknowledged:
             self.records.append((key.decode(), value))
             self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,6 +14,7 @@ from coincide import Histogram, Stream
 from coincide.wire.declarations.sensor_record import Particulars, Place
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.common.access.audit import AuditTrail
+from services.common.log.records import Record
 from services.ingest.app import create_app
 from services.ingest.http import sensors_api
 from services.ingest.metrics import IngestMetrics
@@ -30,18 +31,14 @@ MINUTE_US = 60_000_000
 DRIFT = TemplateDrift("t-00000000000000aa", 150, 0.25, 1e-6, [30, *[6] * 19])
 
 
-class Record(NamedTuple):
-    """What a consumer gives of a record."""
-
-    key: bytes
-    value: bytes | None
-    offset: int = 0
-    topic: str = "reef.sensor-health"
+def read(key: bytes | None, value: bytes | None) -> Record:
+    """Return it as a reader gives it."""
+    return Record("reef.sensor-health", 0, 0, 0, key, value)
 
 
 def told(area: str, *sensors: SensorHealth, part: int = 0) -> Record:
     record = HealthRecord(area, part, NOW_US, list(sensors))
-    return Record(record.key, record.to_record())
+    return read(record.key, record.to_record())
 
 
 def heard(sensor: str, stream: str, seen_us: int, drift: TemplateDrift | None = None) -> SensorHealth:
@@ -155,10 +152,10 @@ def test_drift_is_measured_by_area_now_and_then_and_only_the_worst(shown: Shown)
 
 
 def test_a_sensor_that_moved_is_known_where_it_was_seen_last_and_unusable_records_change_nothing(shown: Shown) -> None:
-    shown.view.apply([Record(b"x", b"no record"), told("hill", heard("geo", "seismic", NOW_US - MINUTE_US))])
+    shown.view.apply([read(b"x", b"no record"), told("hill", heard("geo", "seismic", NOW_US - MINUTE_US))])
     shown.view.apply([told("bay", heard("geo", "seismic", NOW_US - 2 * MINUTE_US))])
     assert shown.ids(stream="seismic", silent_for_s=90, area="bay") == ["both", "geo-2", "vague"]
-    shown.view.apply([Record(told("hill").key, None)])
+    shown.view.apply([read(told("hill").key, None)])
     assert "geo" in shown.ids(stream="seismic", silent_for_s=90, area="bay")
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from coincide import Histogram
 from coincide.wire.fields import MOST_DETECTIONS
-from services.ingest.kafka.frame import Frame
+from services.ingest.publishing.frame import Frame
 from services.ingest.registry.sensors import template_of
 from services.ingest.registry.snapshot import StreamStamp
 from services.ingest.stamping.frames import LONGEST_BYTES, FrameDraft

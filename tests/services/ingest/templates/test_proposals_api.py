@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from kafka.errors import KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
 from services.common.access.audit import AuditTrail
+from services.common.log.faults import LogError
 from services.console.rest.documents import PageAnswer
 from services.console.rest.sensor_answers import ProposalAnswer
 from services.console.rest.services import read_answer
@@ -52,7 +52,7 @@ class Topics(KeepingPublisher):
 
     def read(self) -> list[TemplateProposal]:
         if self.away:
-            raise KafkaConnectionError("away")
+            raise LogError("away", is_retriable=True)
         return sorted({each.key: each for each in self.proposals}.values(), key=lambda each: each.key)
 
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:

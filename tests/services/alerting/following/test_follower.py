@@ -4,22 +4,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import pairwise
-from types import TracebackType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 from unittest.mock import Mock
 
 import pytest
-from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 from sqlalchemy.exc import OperationalError
 
 from coincide.queries import Query
 from services.alerting.alerts.system_conditions import SystemConditions
-from services.alerting.kafka.follower import Follower, Pace, sentence_of
-from services.alerting.kafka.handing_over import HandingOver, Listeners
-from services.alerting.kafka.kafka_session import KafkaSession, Position, read_positions
-from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed
-from services.alerting.kafka.standby import Standby
+from services.alerting.following.followed_topics import Position, read_positions
+from services.alerting.following.follower import Follower, Pace, sentence_of
+from services.alerting.following.handing_over import HandingOver, Listeners
+from services.alerting.following.projection import Progress, Seed, no_answer
+from services.alerting.following.standby import Standby
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease
@@ -27,7 +25,11 @@ from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail
 from services.common.kafka.connection import KafkaConnection
-from services.common.kafka.faults import MissingTopicError
+from services.common.kafka.kafka_log import KafkaLog
+from services.common.kafka.log_faults import fault_of, no_topic
+from services.common.log.faults import LogError, OffsetGoneError
+from services.common.log.reader import LogReader
+from services.common.log.records import Record, TopicPartition
 from services.common.record_publisher import RecordPublisher
 from tests.patience import until
 from tests.services.alerting.sample_records import (
@@ -35,7 +37,6 @@ from tests.services.alerting.sample_records import (
     ROOM,
     TOPICS,
     Database,
-    Record,
     change_record,
     dead_letter_record,
     match_record,
@@ -43,6 +44,8 @@ from tests.services.alerting.sample_records import (
     record,
 )
 from tests.services.kept_records import KeptRecords
+
+NO_ANSWER = no_answer("Kafka")
 
 
 class Log:
@@ -64,35 +67,43 @@ class Log:
         self.begins[topic] = offset
 
 
-class ListSession(KafkaSession):
+class ListReader(LogReader):
     def __init__(self, log: Log) -> None:
         if log.is_away:
             raise ConnectionError("nothing listens")
+        super().__init__()
         log.sessions += 1
         self._log = log
         self._next: dict[TopicPartition, int] = {}
-        self._reads, self._ids = (TopicPartition(TOPICS.matches, 0),), {}
-        self.partitions = [TopicPartition(name, 0) for name in TOPICS.names()]
-        self.watched = [TopicPartition(NAMES.full("detections"), 0)]
-        self.topic_ids = dict.fromkeys(log.topics, log.topic_id)
 
-    def __enter__(self) -> Self:
-        return self
+    def close(self) -> None: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
+    def has(self, topic: str) -> bool:
+        return topic in self._log.topics
+
+    def partitions_of(self, *topics: str) -> list[TopicPartition]:
+        return [TopicPartition(name, 0) for name in topics]
+
+    def topics_read(self) -> set[str]:
+        return {each.topic for each in self._next}
 
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        self._next = {partition: offset or 0 for partition, offset in starts.items()}
+        self._next = {each: self._log.begins[each.topic] if start is None else start for each, start in starts.items()}
 
     def topic_id(self, topic: str) -> Any:
         return self._log.topic_id
 
-    def was_read_before(self) -> bool:
+    def beginnings(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {each: self._log.begins[each.topic] for each in partitions}
+
+    def was_shown(self, partitions: Iterable[TopicPartition]) -> bool:
         return bool(self._log.committed)
 
     def poll(self, wait_s: float = 0.0) -> list[Any]:
-        starts = {p.topic: max(offset, self._log.begins[p.topic]) for p, offset in self._next.items()}
+        for each, offset in self._next.items():
+            if offset < (begin := self._log.begins[each.topic]):
+                raise OffsetGoneError(each, offset, begin, len(self._log.topics[each.topic]))
+        starts = {each.topic: offset for each, offset in self._next.items()}
         read = [record for topic, offset in starts.items() for record in self._log.topics[topic][offset:]]
         for partition in self._next:
             self._next[partition] = len(self._log.topics[partition.topic])
@@ -102,7 +113,7 @@ class ListSession(KafkaSession):
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         if self._log.is_away:
-            raise KafkaTimeoutError("no answer")
+            raise LogError("no answer", is_retriable=True)
         return {partition: len(self._log.topics[partition.topic]) for partition in partitions}
 
     def written_since(self, partitions: Iterable[TopicPartition], at_ms: int) -> dict[TopicPartition, int]:
@@ -112,18 +123,18 @@ class ListSession(KafkaSession):
     def position(self, partition: TopicPartition) -> int:
         return self._next[partition]
 
-    def commit(self, positions: Iterable[Position]) -> None:
-        self._log.committed.update({position.topic: position.next_offset for position in positions})
+    def show(self, positions: Mapping[TopicPartition, int]) -> None:
+        self._log.committed.update({each.topic: offset for each, offset in positions.items()})
 
 
 class LogPublisher(RecordPublisher):
     def __init__(self, log: Log) -> None:
-        super().__init__(KafkaConnection(servers="nowhere:1"), 1.0, NAMES)
-        self._log = log
+        super().__init__(KafkaLog(KafkaConnection(servers="nowhere:1")), 1.0, NAMES)
+        self._lists = log
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
-        self._log.append(Record(NAMES.full(topic), 0, 0, 1, key, value))
-        return len(self._log.topics[NAMES.full(topic)]) - 1
+        self._lists.append(Record(NAMES.full(topic), 0, 0, 1, key, value))
+        return len(self._lists.topics[NAMES.full(topic)]) - 1
 
 
 class Run(NamedTuple):
@@ -161,11 +172,13 @@ def follow(log: Log, trail: KeptRecords, database: Database) -> Follow:
         listeners = Listeners(run.rows.extend, run.progress.reached)
         handing_over = HandingOver(engine, listeners, database.read(newest_sequence))
         standby = Standby(
-            engine, handing_over, database.receivers, run.progress, metrics, lambda: not log.is_away, NAMES
+            engine, handing_over, database.receivers, run.progress, metrics, lambda: not log.is_away, NAMES, "Kafka"
         )
         storage = database.storage
         storage.engine = lease.writer
-        thread = Follower(lambda: ListSession(log), lease, metrics, run.progress, expiry, standby, seed, storage)
+        thread = Follower(
+            lambda: ListReader(log), lease, metrics, run.progress, expiry, standby, seed, storage, log_name="Kafka"
+        )
         thread.start()
         try:
             yield run
@@ -410,14 +423,14 @@ def test_an_empty_database_beside_a_kafka_that_was_read_is_a_lost_one(
             "the database is locked",
         ),
         (OperationalError("SELECT 1", (), Exception("no host db.inside:5432")), "the database cannot be used"),
-        (KafkaTimeoutError("no answer of kafka.inside:9092"), NO_ANSWER),
+        (fault_of(KafkaTimeoutError("no answer of kafka.inside:9092")), NO_ANSWER),
         (ConnectionError("kafka.inside:9092 refused"), NO_ANSWER),
-        (MissingTopicError(["coincide.x"], NAMES), "Kafka cannot be used: there is no topic coincide.x: "),
+        (no_topic("coincide.x", NAMES), "Kafka cannot be used: there is no topic coincide.x: "),
         (ZeroDivisionError("at /srv/x.py"), "Kafka cannot be followed"),
     ],
 )
 def test_what_cannot_be_used_is_named_and_nothing_of_our_insides(error: Exception, sentence: str) -> None:
-    said = sentence_of(error)
+    said = sentence_of(error, "Kafka")
     assert said.startswith(sentence)
     assert not any(word in said for word in ("INSERT", "SELECT", "inside", "/srv", "sqlalche"))
 

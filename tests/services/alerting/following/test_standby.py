@@ -3,10 +3,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from services.alerting.kafka.handing_over import HandingOver, Listeners
-from services.alerting.kafka.kafka_session import Position
-from services.alerting.kafka.projection import Progress
-from services.alerting.kafka.standby import Standby
+from services.alerting.following.followed_topics import Position
+from services.alerting.following.handing_over import HandingOver, Listeners
+from services.alerting.following.projection import Progress
+from services.alerting.following.standby import Standby
 from services.alerting.records.receiver import Receivers
 from services.alerting.store.live_rows import StoredRow
 from tests.patience import until
@@ -66,7 +66,9 @@ def test_a_database_made_anew_is_handed_over_from_its_end_on(database: Database)
 def watching(database: Database, heard: Heard, progress: Progress, answers: list[bool]) -> Iterator[None]:
     handing_over = HandingOver(database.engine, heard.listeners)
     shared = database.receivers, progress, database.metrics
-    standby = Standby(database.engine, handing_over, *shared, kafka_answers=lambda: answers[0], names=NAMES)
+    standby = Standby(
+        database.engine, handing_over, *shared, log_answers=lambda: answers[0], names=NAMES, log_name="Kafka"
+    )
     stopping = threading.Event()
     thread = threading.Thread(target=standby.watch, args=(stopping, lambda: False))
     thread.start()

@@ -6,10 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
-from kafka.errors import KafkaError
-
 from services.common.backoff import Backoff
-from services.common.kafka.faults import in_words
 from services.common.log.faults import LogError
 from services.common.log.reader import POLL_S, LogReader, StoppedError
 from services.common.log.records import Record
@@ -30,7 +27,7 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
     """
 
     #: Errors that need no traceback to be understood.
-    expected: ClassVar[tuple[type[Exception], ...]] = (KafkaError, LogError, OSError)
+    expected: ClassVar[tuple[type[Exception], ...]] = (LogError, OSError)
     stop_timeout_s: ClassVar[float] = 10.0
 
     def __init__(self, name: str, stopping: threading.Event | None = None) -> None:
@@ -68,7 +65,7 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
             reader.refuse_replaced()  # which also notes who they are
             look_at_s = 0.0
             while not self.stopping.is_set() and not self._is_over():
-                self._take(reader, reader.poll(self._wait_s()))
+                self._take(reader, self._poll(reader))
                 if time.monotonic() >= look_at_s:
                     reader.refuse_replaced()
                     self._look(reader)
@@ -83,13 +80,17 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
     def _begin(self, reader: R) -> None:
         """Let it read from where the host stands; a host that has to read the whole first does so here."""
 
+    def _poll(self, reader: R) -> list[Record]:
+        """Return what comes next; a host that can go on without a record that was deleted says so here."""
+        return reader.poll(self._wait_s())
+
     @abstractmethod
     def _take(self, reader: R, records: list[Record]) -> None:
         """Take what a poll brought, or nothing."""
 
     @abstractmethod
     def _look(self, reader: R) -> None:
-        """Ask Kafka something now and then: of a Kafka that has gone, polls say nothing."""
+        """Ask the log something now and then: of a Kafka that has gone, polls say nothing."""
 
     def _look_every_s(self) -> float:
         return 1.0
@@ -106,5 +107,10 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
         fault = str(error) or type(error).__name__
         if fault != self._fault:
             traceback = None if isinstance(error, self.expected) else error
-            log.warning("%s cannot go on: %s", self.name, in_words(error), extra={"fault": fault}, exc_info=traceback)
+            said = self._words_of(error)
+            log.warning("%s cannot go on: %s", self.name, said, extra={"fault": fault}, exc_info=traceback)
         self._fault = fault
+
+    def _words_of(self, error: Exception) -> str:
+        """Return what a fault says to a person: a log says a sentence, and others are called by their names."""
+        return str(error) if isinstance(error, LogError) else type(error).__name__

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
-from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
-from services.alerting.kafka.kafka_session import Position, store_positions
-from services.alerting.kafka.sorting import Batch, sort_records
+from services.alerting.following.followed_topics import Position, store_positions
+from services.alerting.following.sorting import Batch, sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.records.alert import STATES
 from services.alerting.records.receiver import Receivers
@@ -28,6 +27,7 @@ from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
 from services.common.clock import system_clock_us
+from services.common.log.records import Record
 from services.common.topic_names import TopicNames
 
 TIDIED_EVERY_S = 5.0
@@ -67,7 +67,7 @@ class Storage:
     _tidy_at_s: float = 0.0
     _shown_areas: set[str] = field(default_factory=set)
 
-    def store(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> list[StoredRow]:
+    def store(self, records: Sequence[Record], reached: Iterable[Position]) -> list[StoredRow]:
         """Store `records` and that they were `reached`; return what readers of the live stream hear of.
 
         Storing the same records again changes nothing, so a crash before the offsets are committed is harmless.
@@ -151,7 +151,7 @@ class Storage:
             self.metrics.outbox.labels(receiver).set(rows)
             self.metrics.outbox_age.labels(receiver).set(max(0.0, (now_us - since_us) / 1e6))
 
-    def _store_singly(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> NewRows:
+    def _store_singly(self, records: Sequence[Record], reached: Iterable[Position]) -> NewRows:
         # The database refuses some value that looked right: find the record, so that it does not stop the others.
         new = NewRows()
         for record in records:
@@ -178,7 +178,7 @@ class Storage:
             self.metrics.inserted.labels(topic).inc(new)
             self.metrics.duplicates.labels(topic).inc(received - new)
 
-    def _observe(self, records: Sequence[ConsumerRecord], new: NewRows) -> None:
+    def _observe(self, records: Sequence[Record], new: NewRows) -> None:
         now_s = time.time()
         for topic, group in groupby(records, attrgetter("topic")):
             of_topic = [record for record in group if record.timestamp > 0]

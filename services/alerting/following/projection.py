@@ -6,26 +6,32 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kafka import TopicPartition
 from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
 from coincide.wire.declarations.query_record import QueryRecord, put_record
 from coincide.wire.declarations.stream_records import is_stream_key
-from services.alerting.kafka.kafka_session import KafkaSession, store_positions
-from services.alerting.kafka.sorting import sort_records
+from services.alerting.following.followed_topics import FollowedTopics, store_positions
+from services.alerting.following.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.records.records import TOPICS
 from services.alerting.store.query_rows import greatest_version, replace_queries
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY
 from services.common.clock import system_clock_us
+from services.common.log.reader import LogReader
+from services.common.log.records import TopicPartition
 from services.common.record_publisher import RecordPublisher
 from services.common.topic_names import TopicNames
 
 
 def rebuild_queries(
-    session: KafkaSession, names: TopicNames, engine: Engine, metrics: Metrics, stopping: threading.Event
+    reader: LogReader,
+    topics: FollowedTopics,
+    names: TopicNames,
+    engine: Engine,
+    metrics: Metrics,
+    stopping: threading.Event,
 ) -> bool:
     """Read the whole topic and make it the database's state of the queries; return whether any record is of a query.
 
@@ -35,10 +41,10 @@ def rebuild_queries(
     partition = TopicPartition(names.full(TOPICS.queries), 0)
     changes: list[QueryRecord] = []
     had_records = False
-    for records in session.whole(partition.topic, stopping.is_set):
+    for records in reader.whole(partition.topic, stopping.is_set):
         had_records = had_records or any(not is_stream_key(record.key) for record in records)
         changes += sort_records(records, metrics, names).changes
-    reached = session.at([partition])
+    reached = topics.at({partition: reader.position(partition)})
     with engine.begin() as connection:
         replace_queries(connection, changes)
         store_positions(connection, reached)
@@ -60,7 +66,7 @@ class Seed:
         self.is_unfinished = False  # true where publishing began and Kafka went away in between
 
     def publish(self) -> None:
-        """Publish what is left, each under a version that it never had here; call again after a `KafkaAwayError`."""
+        """Publish what is left, each under a version that it never had here; call again after a `LogError`."""
         self.is_unfinished = bool(self._left)
         while self._left:
             query = self._left[0]
@@ -75,16 +81,22 @@ class Seed:
         self.is_unfinished = False
 
 
-NO_ANSWER = "Kafka cannot be used: it does not answer"
 DATABASE_LOST = "the database was deleted or replaced: alerting ends, and fills a new one once it is started again"
 
 
+def no_answer(log_name: str) -> str:
+    """Say that a log is silent, to whoever asks whether alerting is ready."""
+    return f"{log_name} cannot be used: it does not answer"
+
+
 class Progress:
-    """Whether Kafka answers, and how far topics of one partition were read into the database."""
+    """Whether the log answers, and how far topics of one partition were read into the database."""
 
     def __init__(
         self,
         silence_s: float,
+        log_name: str = "Kafka",
+        *,
         streams_are_known: Callable[[], bool] = lambda: True,
         database_is_lost: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -92,13 +104,14 @@ class Progress:
         self._streams_are_known = streams_are_known
         self._database_is_lost = database_is_lost
         self._heard_at_s: float | None = None
-        self._fault = NO_ANSWER
+        self._fault = no_answer(log_name)
+        self._unread = f"the queries are still being read from {log_name}"
         self._offsets: dict[str, int] = {}
         self._caught_up = False
         self._waiting: set[tuple[str, int, asyncio.Future[None]]] = set()
 
     def heard(self) -> None:
-        """Note that Kafka answered."""
+        """Note that the log answered."""
         self._heard_at_s = time.monotonic()
 
     def failed(self, fault: str) -> None:
@@ -115,7 +128,7 @@ class Progress:
             return [DATABASE_LOST]
         if self._heard_at_s is None or time.monotonic() - self._heard_at_s > self._silence_s:
             return [self._fault]
-        return [] if self._caught_up and self._streams_are_known() else ["the queries are still being read from Kafka"]
+        return [] if self._caught_up and self._streams_are_known() else [self._unread]
 
     def reached(self, topic: str, next_offset: int) -> None:
         """Wake everybody who waits for an offset below `next_offset`, the next to be read; on the event loop."""

@@ -1,12 +1,10 @@
-"""Sorting Kafka records by topic, for the database; unreadable records are counted, logged and left out."""
+"""Sorting records by topic, for the database; unreadable records are counted, logged and left out."""
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-
-from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide.wire.declarations.query_record import QueryRecord
 from coincide.wire.declarations.stream_records import is_stream_key
@@ -29,6 +27,7 @@ from services.alerting.store.delivery_rows import DeliveryRecord, decode_deliver
 from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
 from services.common.clock import system_clock_us
+from services.common.log.records import Record
 from services.common.topic_names import TopicNames
 
 logger = logging.getLogger(__name__)
@@ -47,7 +46,7 @@ class Batch:
     deliveries: list[DeliveryRecord] = field(default_factory=list)
 
 
-def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics, names: TopicNames) -> Batch:
+def sort_records(records: Sequence[Record], metrics: Metrics, names: TopicNames) -> Batch:
     """Return the readable ones of `records`, each topic's in their order."""
     batch = Batch()
     faults: dict[str, str] = {}
@@ -65,12 +64,12 @@ def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics, names: Top
     return batch
 
 
-def _add_match(batch: Batch, record: ConsumerRecord) -> None:
+def _add_match(batch: Batch, record: Record) -> None:
     value = _value(record)
     batch.matches.append(ReceivedMatch(read_match(value), one_line(value)))
 
 
-def _add_episode(batch: Batch, record: ConsumerRecord) -> None:
+def _add_episode(batch: Batch, record: Record) -> None:
     value = _value(record)
     episode = read_episode(value)
     received_at_us = or_none(episode.received_at_us)
@@ -78,12 +77,12 @@ def _add_episode(batch: Batch, record: ConsumerRecord) -> None:
     batch.episodes.append(ReceivedEpisode(episode, one_line(value), received_at_us))
 
 
-def _add_dead_letter(batch: Batch, record: ConsumerRecord) -> None:
+def _add_dead_letter(batch: Batch, record: Record) -> None:
     value = _value(record)
     batch.dead_letters.append(ReceivedDeadLetter(read_dead_letter(value), one_line(value), _received_at_us(record)))
 
 
-def _add_change(batch: Batch, record: ConsumerRecord) -> None:
+def _add_change(batch: Batch, record: Record) -> None:
     if record.value is None:
         return  # compaction's own marker; the removal itself came before it
     if is_stream_key(record.key):
@@ -94,7 +93,7 @@ def _add_change(batch: Batch, record: ConsumerRecord) -> None:
     batch.changes.append(change)
 
 
-def _add_status(batch: Batch, record: ConsumerRecord) -> None:
+def _add_status(batch: Batch, record: Record) -> None:
     key = (record.key or b"").decode()
     if record.value is not None:
         decode = decode_rebuild if key.startswith(KEY_PREFIX) else decode_status
@@ -102,7 +101,7 @@ def _add_status(batch: Batch, record: ConsumerRecord) -> None:
     batch.statuses[key] = None if record.value is None else one_line(record.value)
 
 
-def _add_control(batch: Batch, record: ConsumerRecord) -> None:
+def _add_control(batch: Batch, record: Record) -> None:
     key = (record.key or b"").decode()
     if record.value is not None:
         check_control(key, record.value)
@@ -110,7 +109,7 @@ def _add_control(batch: Batch, record: ConsumerRecord) -> None:
     batch.controls[key] = None if record.value is None else one_line(record.value)
 
 
-def _add_delivery(batch: Batch, record: ConsumerRecord) -> None:
+def _add_delivery(batch: Batch, record: Record) -> None:
     """Take what became of a delivery; what people said of alerts stands on the same topic."""
     if not (record.key or b"").startswith(b"delivery/"):
         _add_control(batch, record)
@@ -118,18 +117,18 @@ def _add_delivery(batch: Batch, record: ConsumerRecord) -> None:
         batch.deliveries.append(decode_delivery(record.value))
 
 
-def _value(record: ConsumerRecord) -> bytes:
+def _value(record: Record) -> bytes:
     if record.value is None:
         raise MalformedRecordError("has no value")
     value: bytes = record.value
     return value
 
 
-def _received_at_us(record: ConsumerRecord) -> int:
+def _received_at_us(record: Record) -> int:
     return record.timestamp * 1000 if record.timestamp > 0 else system_clock_us()
 
 
-READERS: dict[str, Callable[[Batch, ConsumerRecord], None]] = {
+READERS: dict[str, Callable[[Batch, Record], None]] = {
     TOPICS.matches: _add_match,
     TOPICS.episodes: _add_episode,
     TOPICS.dead_letters: _add_dead_letter,

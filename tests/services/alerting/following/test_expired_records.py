@@ -2,21 +2,13 @@
 
 from collections import Counter
 from itertools import pairwise
-from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka import TopicPartition
 
-from services.alerting.kafka.expired_records import ExpiredRecords
+from services.alerting.following.expired_records import ExpiredRecords
+from services.common.log.records import Record, TopicPartition
 from tests.services.alerting.sample_records import NAMES, TOPICS
-
-
-class Read(NamedTuple):
-    topic: str
-    partition: int
-    offset: int
-
 
 topics = st.sampled_from([TOPICS.matches, TOPICS.episodes, TOPICS.queries])
 partitions = st.builds(TopicPartition, topics, st.integers(0, 1))
@@ -29,7 +21,7 @@ def test_each_offset_that_never_came_is_counted_once(
     starts = {each: data.draw(st.sampled_from([None, 3])) for each in there}
     expired, counted = ExpiredRecords(starts, NAMES), Counter[str]()
     by_offset = sorted((offset, *each) for each, offsets in there.items() for offset in offsets)
-    records = [Read(topic, partition, offset) for offset, topic, partition in by_offset]
+    records = [Record(topic, partition, offset, 0, None, b"") for offset, topic, partition in by_offset]
     bounds = [0, *sorted(min(each, len(records)) for each in cuts), len(records)]
     for begin, end in pairwise(bounds):
         counted += expired.before(records[begin:end])

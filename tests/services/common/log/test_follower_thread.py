@@ -12,8 +12,8 @@ from kafka.errors import KafkaError, LeaderNotAvailableError
 
 from services.common.backoff import Backoff
 from services.common.kafka.faults import MissingTopicError
-from services.common.kafka.follower_thread import FollowerThread
 from services.common.kafka.topic_reader import ReplacedTopicError, TopicReader
+from services.common.log.follower_thread import FollowerThread
 from services.common.log.reader import StoppedError
 from services.common.topic_names import TopicNames
 from tests.patience import until
@@ -114,6 +114,8 @@ def test_a_partition_without_a_leader_is_a_fault_of_kafka() -> None:
 class Collecting(FollowerThread[TopicReader]):
     """Collects offsets; goes on from where it stood, as long as the topic is the same."""
 
+    expected = (*FollowerThread.expected, KafkaError)
+
     def __init__(self, consumer: ListConsumer, stopping: threading.Event | None = None) -> None:
         super().__init__("reef-follower", stopping)
         self._consumer = consumer
@@ -142,7 +144,7 @@ class Collecting(FollowerThread[TopicReader]):
 
 @pytest.fixture
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.common.kafka.follower_thread.PAUSES_S", (0.001, 0.001))
+    monkeypatch.setattr("services.common.log.follower_thread.PAUSES_S", (0.001, 0.001))
 
 
 @pytest.mark.usefixtures("_soon")
@@ -162,7 +164,7 @@ def test_whatever_fails_it_goes_on_and_says_so_once(
     follower.stop()
     assert not follower.is_alive()
     assert follower.read == [0, 1, 2]
-    [said] = [each for each in caplog.records if each.name == "services.common.kafka.follower_thread"]
+    [said] = [each for each in caplog.records if each.name == "services.common.log.follower_thread"]
     assert said.getMessage() == f"reef-follower cannot go on: {type(fault).__name__}"
     assert (said.exc_info is not None) == has_traceback
 

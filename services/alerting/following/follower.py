@@ -1,4 +1,4 @@
-"""The thread that follows Kafka: it reads and stores records, feeds the live stream and deletes old rows.
+"""The thread that follows the log: it reads and stores records, feeds the live stream and deletes old rows.
 
 Of several processes on one database one does so. In the others this thread stands by.
 """
@@ -8,24 +8,22 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka import TopicPartition
-from kafka.consumer.fetcher import ConsumerRecord
-from kafka.errors import KafkaError
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.alerts.system_conditions import MINUTE_S
-from services.alerting.kafka.expired_records import ExpiredRecords
-from services.alerting.kafka.kafka_session import KafkaSession, Position, read_positions
-from services.alerting.kafka.projection import NO_ANSWER, Progress, Seed, rebuild_queries
-from services.alerting.kafka.standby import Standby
-from services.alerting.kafka.storing import Storage
+from services.alerting.following.expired_records import ExpiredRecords
+from services.alerting.following.followed_topics import FollowedTopics, Position, read_positions, what_is_left
+from services.alerting.following.projection import Progress, Seed, no_answer, rebuild_queries
+from services.alerting.following.standby import Standby
+from services.alerting.following.storing import Storage
 from services.alerting.metrics import Metrics
-from services.alerting.records.records import TOPICS
+from services.alerting.records.records import DETECTIONS, TOPICS
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease, LeaseLostError
-from services.common.kafka.faults import MissingTopicError, refusal_of
-from services.common.kafka.follower_thread import FollowerThread
-from services.common.record_publisher import KafkaAwayError
+from services.common.log.faults import LogError, OffsetGoneError
+from services.common.log.follower_thread import FollowerThread
+from services.common.log.reader import LogReader
+from services.common.log.records import Record, TopicPartition
 
 POLL_S = 0.25
 SWEEP_EVERY_S = 0.5
@@ -34,18 +32,16 @@ UNKNOWN_PAUSE_S = 0.05
 logger = logging.getLogger(__name__)
 
 
-def sentence_of(error: Exception) -> str:
+def sentence_of(error: Exception, log_name: str) -> str:
     """Say what cannot be used, to whoever asks whether alerting is ready; the log alone has what the error says."""
     if isinstance(error, SQLAlchemyError):
         is_locked = "locked" in str(getattr(error, "orig", ""))
         return f"the database {'is locked by another process' if is_locked else 'cannot be used'}"
-    if isinstance(error, MissingTopicError):
-        return f"Kafka cannot be used: {error}"
-    if (refusal := refusal_of(error)) is not None:
-        return f"Kafka cannot be used: {refusal}"
-    if isinstance(error, KafkaError | OSError | KafkaAwayError):
-        return NO_ANSWER
-    return "Kafka cannot be followed: the log of alerting says why"
+    if isinstance(error, LogError) and not error.is_retriable:
+        return f"{log_name} cannot be used: {error}"
+    if isinstance(error, LogError | OSError):
+        return no_answer(log_name)
+    return f"{log_name} cannot be followed: what alerting logs says why"
 
 
 @dataclass
@@ -68,14 +64,14 @@ class Pace:
         return max(0.0, self._next_at_s - now_s)
 
 
-class Follower(FollowerThread[KafkaSession]):
+class Follower(FollowerThread[LogReader]):
     """The database's one writer while this process holds the lease: everything that is written passes through it."""
 
-    expected = (*FollowerThread.expected, SQLAlchemyError, KafkaAwayError)
+    expected = (*FollowerThread.expected, SQLAlchemyError)
 
     def __init__(  # noqa: PLR0913 - the parts of the thread
         self,
-        connect: Callable[[], KafkaSession],
+        connect: Callable[[], LogReader],
         lease: Lease,
         metrics: Metrics,
         progress: Progress,
@@ -84,10 +80,11 @@ class Follower(FollowerThread[KafkaSession]):
         seed: Seed,
         storage: Storage,
         *,
+        log_name: str,
         pace: Pace | None = None,
     ) -> None:
-        super().__init__("kafka-follower")
-        self._session = connect
+        super().__init__("log-follower")
+        self._log_name, self._reader = log_name, connect
         self._lease, self._engine = lease, lease.writer
         self._metrics, self._names = metrics, storage.names
         for name in TOPICS.without_holes():
@@ -104,7 +101,7 @@ class Follower(FollowerThread[KafkaSession]):
         self._sweep_at_s = 0.0
         self._unshown: dict[tuple[str, int], Position] = {}
 
-    def _connect(self) -> KafkaSession | None:
+    def _connect(self) -> LogReader | None:
         """Do what the lease says: connect, or stand by until it says something else."""
         term = self._lease.enter()
         if term is None:
@@ -114,7 +111,7 @@ class Follower(FollowerThread[KafkaSession]):
             self._storage.begin_anew()
         self._term = term
         self._handing_over.catch_up()
-        return self._session()
+        return self._reader()
 
     def _stand_by(self) -> None:
         self._metrics.forget_what_is_stored()
@@ -122,21 +119,23 @@ class Follower(FollowerThread[KafkaSession]):
         if self._lease.is_elsewhere:
             self._standby.watch(self.stopping, lambda: not self._lease.is_elsewhere)
         else:
-            self._progress.failed("the database has not said yet whether this process follows Kafka")
+            self._progress.failed("the database has not said yet whether this process writes it")
             self.stopping.wait(UNKNOWN_PAUSE_S)
 
-    def _begin(self, session: KafkaSession) -> None:
-        kept = self._starts(session)
-        what = session, self._names, self._engine, self._metrics, self.stopping
+    def _begin(self, reader: LogReader) -> None:
+        self._topics = FollowedTopics(reader, map(self._names.full, TOPICS.names()), self._names.full(DETECTIONS))
+        kept = self._starts(reader)
+        what = reader, self._topics, self._names, self._engine, self._metrics, self.stopping
         had_records = rebuild_queries(*what)
         if not had_records or self._seed.is_unfinished:
             self._seed.publish()
             rebuild_queries(*what)
         queries = TopicPartition(self._names.full(TOPICS.queries), 0)
-        next_offset = session.position(queries)
+        next_offset = reader.position(queries)
         starts = {**kept, queries: next_offset}
-        session.read_from(starts | self._remember(session, starts))
         self._expired = ExpiredRecords(starts, self._names)
+        left = what_is_left(reader, starts)
+        reader.read_from(left | self._remember(reader, left))
         self._unshown.clear()
         self._listeners.reached(TOPICS.queries, next_offset)
         assert self._term is not None  # noqa: S101 - `_connect` has entered one
@@ -147,39 +146,46 @@ class Follower(FollowerThread[KafkaSession]):
     def _is_over(self) -> bool:
         return self._lease.term != self._term
 
-    def _remember(
-        self, session: KafkaSession, starts: Mapping[TopicPartition, int | None]
-    ) -> dict[TopicPartition, int]:
+    def _remember(self, reader: LogReader, starts: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
         """Store what people said of alerts, and who has heard of them, before what they are about is read (again).
 
         So a database that was deleted tells nobody again of what they have heard.
         """
         of_memory = set(map(self._names.full, TOPICS.of_memory()))
         memory = {partition: offset for partition, offset in starts.items() if partition.topic in of_memory}
-        session.read_from(memory)
-        for records in session.up_to(session.ends(memory), self.stopping.is_set):
-            self._storage.store(records, session.reached(records))
+        reader.read_from(memory)
+        for records in reader.up_to(reader.ends(memory), self.stopping.is_set):
+            self._storage.store(records, self._topics.reached(records))
         self._storage.read_again()
-        return {partition: session.position(partition) for partition in memory}
+        return {partition: reader.position(partition) for partition in memory}
 
-    def _starts(self, session: KafkaSession) -> dict[TopicPartition, int | None]:
+    def _starts(self, reader: LogReader) -> dict[TopicPartition, int | None]:
         with self._engine.connect() as connection:
-            kept = {(p.topic, p.partition, p.topic_id): p.next_offset for p in read_positions(connection)}
-        if not kept and session.was_read_before():
+            kept = read_positions(connection)
+        if not kept and reader.was_shown(self._topics.partitions):
             self._metrics.database_lost_at.set_to_current_time()
-            logger.warning("the database is empty, though Kafka was read before: it is filled from Kafka again")
-        starts = {p: kept.get((p.topic, p.partition, session.topic_ids[p.topic])) for p in session.partitions}
+            logger.warning("the database is empty, though the log was read before: it is filled from there again")
+        starts = self._topics.starts(kept)
         letters = {p: start for p, start in starts.items() if p.topic == self._letters and start is not None}
         minute_ago_ms = round((time.time() - MINUTE_S) * 1e3)
-        recent = session.written_since(letters, minute_ago_ms)  # which tell whether there is a flood
+        recent = reader.written_since(letters, minute_ago_ms)  # which tell whether there is a flood
         return starts | {p: min(start, recent.get(p, start)) for p, start in letters.items()}
 
     def _wait_s(self) -> float:
         return 0.0 if self._expiry.is_due() else POLL_S
 
-    def _take(self, session: KafkaSession, records: list[ConsumerRecord]) -> None:
+    def _poll(self, reader: LogReader) -> list[Record]:
+        """Go on at the beginning where the next record was deleted: `ExpiredRecords` counts what is missed."""
+        try:
+            return super()._poll(reader)
+        except OffsetGoneError as gone:
+            others = [each for each in self._topics.partitions if each != gone.partition]
+            reader.read_from({each: reader.position(each) for each in others} | {gone.partition: gone.beginning})
+            return []
+
+    def _take(self, _reader: LogReader, records: list[Record]) -> None:
         self._note_expired(self._expired.before(records))
-        reached = session.reached(records)
+        reached = self._topics.reached(records)
         if records:
             self._handing_over.hand_over(self._storage.store(records, reached))
             for position in reached:
@@ -194,7 +200,7 @@ class Follower(FollowerThread[KafkaSession]):
     def _note_expired(self, expired: Mapping[str, int]) -> None:
         for topic, records in expired.items():
             self._metrics.records_expired.labels(topic).inc(records)
-            logger.error("Kafka deleted %d records before they were stored", records, extra={"topic": topic})
+            logger.error("the log deleted %d records before they were stored", records, extra={"topic": topic})
 
     def _sweep_if_due(self) -> None:
         if time.monotonic() < self._sweep_at_s:
@@ -202,20 +208,20 @@ class Follower(FollowerThread[KafkaSession]):
         self._sweep_at_s = time.monotonic() + SWEEP_EVERY_S
         self._handing_over.hand_over(self._storage.sweep())
 
-    def _look(self, session: KafkaSession) -> None:
-        """Show Kafka how far it was read, and measure how much is left."""
-        session.commit(self._unshown.values())
+    def _look(self, reader: LogReader) -> None:
+        """Show how far the log was read, and measure how much is left."""
+        reader.show({TopicPartition(each.topic, each.partition): each.next_offset for each in self._unshown.values()})
         self._unshown.clear()
         lag = dict.fromkeys(map(self._names.full, TOPICS.names()), 0)
-        ends = session.ends(session.partitions)
-        positions = {partition: session.position(partition) for partition in ends}
+        ends = reader.ends(self._topics.partitions)
+        positions = {partition: reader.position(partition) for partition in ends}
         self._note_expired(self._expired.up_to(positions))
         for partition, end in ends.items():
             lag[partition.topic] += max(0, end - positions[partition])
         for topic, records in lag.items():
             self._metrics.lag.labels(topic).set(records)
         self._storage.conditions.note_unread_letters(lag[self._letters])
-        self._storage.conditions.note_end(sum(session.ends(session.watched).values()))
+        self._storage.conditions.note_end(sum(reader.ends(self._topics.watched).values()))
         self._note_contact()
 
     def _note_contact(self) -> None:
@@ -227,7 +233,7 @@ class Follower(FollowerThread[KafkaSession]):
             logger.warning("nothing more is written: %s", error)
             return
         super()._lose(error)
-        self._progress.failed(sentence_of(error))
+        self._progress.failed(sentence_of(error, self._log_name))
         if not isinstance(error, SQLAlchemyError):
             self._metrics.kafka_up.set(0)
         self._metrics.lag.clear()  # nobody knows the ends, and the last lag would look like a healthy one

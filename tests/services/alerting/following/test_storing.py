@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from services.alerting.kafka.kafka_session import Position, read_positions
+from services.alerting.following.followed_topics import Position, read_positions
 from services.alerting.store import query_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newest_first
 from services.alerting.store.match_rows import MatchFilter, read_after, read_match

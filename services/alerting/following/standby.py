@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from services.alerting.alerts.controls import RECEIVER, read_controls
-from services.alerting.kafka.handing_over import HandingOver
-from services.alerting.kafka.kafka_session import read_positions
-from services.alerting.kafka.projection import NO_ANSWER, Progress
+from services.alerting.following.followed_topics import read_positions
+from services.alerting.following.handing_over import HandingOver
+from services.alerting.following.projection import Progress, no_answer
 from services.alerting.metrics import Metrics
 from services.alerting.records.receiver import Receivers
 from services.alerting.records.records import TOPICS
@@ -22,7 +22,7 @@ LOOKED_AT_EVERY_S = 0.2
 class Standby:
     """Looks into the database for what the process that writes has stored, and how far it has read.
 
-    `kafka_answers` says whether this process could publish a change.
+    `log_answers` says whether this process could publish a change.
     """
 
     engine: Engine
@@ -30,8 +30,9 @@ class Standby:
     receivers: Receivers
     progress: Progress
     metrics: Metrics
-    kafka_answers: Callable[[], bool]
+    log_answers: Callable[[], bool]
     names: TopicNames
+    log_name: str
 
     def watch(self, stopping: threading.Event, is_over: Callable[[], bool]) -> None:
         """Look until `stopping` or `is_over`; raises `SQLAlchemyError` where the database does not answer."""
@@ -57,9 +58,9 @@ class Standby:
             self.handing_over.listeners.reached(topic, offset)
 
     def _note_contact(self) -> None:
-        answers = self.kafka_answers()
+        answers = self.log_answers()
         self.metrics.kafka_up.set(answers)
         if answers:
             self.progress.heard()
         else:
-            self.progress.failed(NO_ANSWER)
+            self.progress.failed(no_answer(self.log_name))

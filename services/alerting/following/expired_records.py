@@ -1,14 +1,12 @@
-"""Records that Kafka deleted before they were stored: offsets that are passed over in a topic that is not compacted."""
+"""Records that the log deleted before they were stored: offsets passed over in a topic that is not compacted."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from operator import attrgetter
 
-from kafka import TopicPartition
-from kafka.consumer.fetcher import ConsumerRecord
-
 from services.alerting.records.records import TOPICS
+from services.common.log.records import Record, TopicPartition
 from services.common.topic_names import TopicNames
 
 
@@ -23,7 +21,7 @@ class ExpiredRecords:
         self._names = names
         self._next = {partition: start for partition, start in starts.items() if start is not None}
 
-    def before(self, records: Iterable[ConsumerRecord]) -> Counter[str]:
+    def before(self, records: Iterable[Record]) -> Counter[str]:
         """Return how many were deleted before `records`, or among them, by topic."""
         counted: Counter[str] = Counter()
         for place, some in groupby(records, attrgetter("topic", "partition")):

@@ -1,0 +1,1 @@
+"""The thread that follows the log: records read, sorted and stored; and the publisher of queries."""

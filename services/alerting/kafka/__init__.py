@@ -1,1 +1,0 @@
-"""The thread that follows Kafka: records read, sorted and stored; and the publisher of queries."""

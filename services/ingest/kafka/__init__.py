@@ -1,1 +1,0 @@
-"""What ingest writes to Kafka: frames, heartbeats and dead letters, through a publisher that bounds every wait."""

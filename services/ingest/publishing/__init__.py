@@ -1,0 +1,1 @@
+"""What ingest writes to the log: frames of detections, heartbeats and dead letters."""
