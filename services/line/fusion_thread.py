@@ -12,10 +12,11 @@ from coincide.fusion.batches.cores import CoreFactory
 from coincide.fusion.batches.live_shard import DEFERRALS, Entry, LiveShard, TopicRecord
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord, Topic
+from coincide.fusion.saving.state_format import StateError
 from services.common.engine.core_metrics import StatusMetrics
 from services.common.engine.shard_state import SHARD_STATE, entry_of, positions_in, read_state, records_of
 from services.common.engine.worker_deaths import WorkerDeaths
-from services.common.log.faults import LogError
+from services.common.log.faults import DamagedLogError, LogError, OffsetGoneError
 from services.common.log.follower_thread import FollowerThread
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
@@ -33,12 +34,28 @@ WAIT_S = 0.05  # for detections; a change of a query that comes alone waits so l
 NOT_BEGUN = "the state is still being read"
 STATUS_EVERY_S = 0.25  # unless a query changed
 APPEND_TIMEOUT_S = 30.0
+#: Faults that are the same at the next attempt: a person has to act.
+LASTING = StateError, DamagedLogError, OffsetGoneError
+WAY_OUT = "restore a backup of the folder, or begin with another folder, and start again"
+
+
+def sentence_of(error: Exception) -> str:
+    """Return why nothing is fused, for everybody; where a person has to act, also what to do."""
+    if isinstance(error, StateError):
+        return f"the state of the engine cannot be used ({error}): go back to what it was made with, or {WAY_OUT}"
+    if isinstance(error, OffsetGoneError):
+        return f"what is to be fused next is not in the log any more ({error}): {WAY_OUT}"
+    return str(error) if isinstance(error, LogError) else "the engine has failed: what it logs says why"
 
 
 class FusionThread(FollowerThread[LogReader]):
-    """The one shard of a log. Whatever fails, it begins again with what the log has of its state."""
+    """The one shard of a log. Whatever passes, it begins again with what the log has of its state.
 
-    expected = (LogError, OSError)
+    What a person has to mend it says on /readyz, and waits to be stopped. Others of the process go on: detections are
+    taken meanwhile, and alerts answered.
+    """
+
+    expected = (*FollowerThread.expected, StateError)
 
     def __init__(
         self,
@@ -107,7 +124,9 @@ class FusionThread(FollowerThread[LogReader]):
 
     def _lose(self, error: Exception) -> None:
         super()._lose(error)
-        self._problem = str(error) if isinstance(error, LogError) else "the engine has failed: the log says why"
+        self._problem = sentence_of(error)
+        if isinstance(error, LASTING):
+            self.stopping.wait()
 
     def _push(self, records: Sequence[Record]) -> None:
         for each in records:

@@ -1,19 +1,23 @@
 """The engine over a log of this machine: killed at any time it tells what an engine tells that nobody kills."""
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram
 from coincide.fusion.core.fusion_core import FusionCore
+from services.common.engine.shard_state import SHARD_STATE, entry_of, records_of
 from services.common.local_log.local_log import LocalLog
+from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, TopicPartition
 from services.line.changes_ahead import ChangesAhead
-from services.line.fusion_thread import DETECTIONS, QUERIES
+from services.line.fusion_thread import DETECTIONS, QUERIES, FusionThread
 from tests.coincide.fusion.inputs import STREAMS, poisson_frames, put, query_json, removal
 from tests.patience import until
 from tests.services.line.fused_logs import (
@@ -90,6 +94,49 @@ def test_an_engine_that_begins_anew_retires_the_shards_of_another(tmp_path: Path
     assert [key for key, value in newest.items() if value is None] == [b"shard-1", b"shard-12"]
     assert [each.key for each in records if each.value is None] == [b"shard-1", b"shard-12"]
     assert newest[b"rebuild-1"] == b"of another"
+
+
+@pytest.mark.parametrize(
+    ("spoils", "why"),
+    [
+        (
+            "state",
+            r"the state of the engine cannot be used \(.*\): go back to what it was made with, or restore a backup",
+        ),
+        ("position", r"what is to be fused next is not in the log any more \(offset 999 of .*\): restore a backup"),
+    ],
+)
+def test_what_a_person_has_to_mend_is_said_with_what_to_do_and_not_tried_again(
+    spoils: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.common.log.follower_thread.PAUSES_S", (0.001, 0.001))
+    begins: list[object] = []
+    begin = FusionThread._begin
+
+    def counted(thread: FusionThread, reader: LogReader) -> None:
+        begins.append(reader)
+        begin(thread, reader)
+
+    monkeypatch.setattr(FusionThread, "_begin", counted)
+    with opened(tmp_path) as log:
+        with fusing(log) as thread:
+            append(log, INPUTS)
+            wait_until_taken(log, thread)
+        if spoils == "position":
+            spoilt = entry_of({TopicPartition(DETECTIONS, 0): 999})
+        else:
+            with log.reader() as reader:
+                kinds = {each.key for some in reader.whole(NAMES.full(SHARD_STATE)) for each in some}
+            spoilt = {("header", 0): b"spoilt"}
+            assert b"header/0" in kinds
+        log.append(list(records_of(NAMES.full(SHARD_STATE), spoilt))).result(10)
+        begins.clear()
+        with fusing(log) as thread:
+            until(lambda: re.match(why, thread.why_not_ready() or "") is not None)
+            thread.join(0.2)  # time for many attempts
+            assert re.match(why, thread.why_not_ready() or "")
+            assert len(begins) == 1
+        assert not thread.is_alive()
 
 
 def test_a_query_that_is_removed_gives_no_more_answers(tmp_path: Path) -> None:
