@@ -18,7 +18,7 @@ from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import DamagedLogError, LogError
 from services.common.log.records import NewRecord, Record, TopicPartition
-from tests.services.common.local_log.writing_process import TOGETHER, TOPIC, value_of
+from tests.services.common.local_log.writing_process import REACHED, TOGETHER, TOPIC, value_of
 
 WRITING = "tests.services.common.local_log.writing_process"
 FILLING = "tests.services.common.local_log.filling_process"
@@ -58,7 +58,11 @@ def test_what_was_acknowledged_is_there_after_a_kill_at_any_moment_and_nothing_h
         end = offsets[-1] + 1
         assert end > acknowledged
         assert end % TOGETHER == 0
+        reached = records_in(path, REACHED)
+        assert int(reached[-1].value or b"") == end
+        assert reached[-1].offset == end // TOGETHER - 1
     assert found[0].offset > 0  # some were deleted meanwhile
+    assert reached[0].offset > 0  # and compacted away
 
 
 def test_a_disk_without_room_is_told_and_what_was_acknowledged_stays(tmp_path: Path) -> None:
