@@ -27,12 +27,12 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self.consumed = self._counter("records_consumed", "Kafka records read.", "topic")
-        self.inserted = self._counter("records_inserted", "Kafka records stored as new rows.", "topic")
-        self.duplicates = self._counter("records_duplicate", "Kafka records that were stored already.", "topic")
-        self.malformed = self._counter("records_malformed", "Kafka records skipped because unreadable.", "topic")
+        self.consumed = self._counter("records_consumed", "Records of the log that were read.", "topic")
+        self.inserted = self._counter("records_inserted", "Records stored as new rows.", "topic")
+        self.duplicates = self._counter("records_duplicate", "Records that were stored already.", "topic")
+        self.malformed = self._counter("records_malformed", "Records skipped because unreadable.", "topic")
         self.records_expired = self._counter(
-            "records_expired", "Records that Kafka deleted before they were stored.", "topic"
+            "records_expired", "Records that the log deleted before they were stored.", "topic"
         )
         self.matches = self._counter("matches", "Matches stored.", "query")
         self.superseded = self._counter("matches_superseded", "Matches that a larger one of them supersedes.", "query")
@@ -43,11 +43,11 @@ class Metrics:
         )
         self.stored_matches = Gauge("coincide_alerting_stored_matches", "Matches stored now.", registry=registry)
         self.stored_bytes = self._gauge("stored_bytes", "Bytes of the records stored, estimated.", "table")
-        self.failures = self._counter("follower_failures", "Times that following Kafka failed and began again.")
+        self.failures = self._counter("follower_failures", "Times that following the log failed and began again.")
         self.database_lost_at = Gauge(
             "coincide_alerting_database_lost_timestamp_seconds",
             "When alerting last noticed that its database was deleted or replaced, also before it was started anew, or "
-            "is empty though Kafka was read before; 0: never.",
+            "is empty though the log was read before; 0: never.",
             registry=registry,
         )
         self.silent_sensors = self._gauge(
@@ -58,12 +58,12 @@ class Metrics:
         )
         self.lag = Gauge(
             "coincide_alerting_lag_records",
-            "Records in Kafka not yet stored; absent while that is unknown.",
+            "Records in the log not yet stored; absent while that is unknown.",
             ["topic"],
             registry=registry,
         )
-        self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
-        self.record_delay = self._histogram("record_delay_seconds", "Kafka record time to stored.", "topic")
+        self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while the log answers, else 0.", registry=registry)
+        self.record_delay = self._histogram("record_delay_seconds", "From a record's time to stored.", "topic")
         self.match_delay = self._histogram("match_delay_seconds", "Last member received by ingest to match stored.")
         self.episode_delay = self._histogram(
             "episode_delay_seconds", "Newest detection that changed an episode received by ingest to revision stored."
@@ -81,7 +81,7 @@ class Metrics:
         self.outbox = self._gauge("outbox_deliveries", "Deliveries that wait.", "receiver")
         self.outbox_age = self._gauge("outbox_age_seconds", "For how long the oldest delivery waits.", "receiver")
         self.tells = self._gauge("tells_receivers", "1 where this process, of those on its database, tells receivers.")
-        self.writes = self._gauge("writes", "1 where this process, of those on its database, follows Kafka and writes.")
+        self.writes = self._gauge("writes", "1 where this process, of those on its database, follows and writes.")
         self.delivery_delay = self._histogram(
             "delivery_delay_seconds", "Transition stored to receiver told.", "receiver"
         )

@@ -54,7 +54,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         DetectionsEndpoint(settings, registry, intake, metrics),
         title="Coincide ingest",
         version="1",
-        description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
+        description="Takes detections, stamps them with their sensor's template and hands them to the log.",
         lifespan=lifespan,
         generate_unique_id_function=operation_id,
         dependencies=[Depends(StrictRequests())],

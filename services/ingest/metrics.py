@@ -13,11 +13,12 @@ class IngestMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self.accepted = self._counter("detections_accepted", "Detections acknowledged by Kafka.")
+        self.accepted = self._counter("detections_accepted", "Detections acknowledged by the log.")
         refused = self._counter("detections_refused", "Detections refused, by reason.", "reason")
         self.refused = {reason: refused.labels(reason.value) for reason in Reason}
         self.unacknowledged = self._counter(
-            "detections_unacknowledged", "Valid detections that Kafka did not acknowledge in time; their POSTs got 503."
+            "detections_unacknowledged",
+            "Valid detections not acknowledged in time by the log; their POSTs got 503.",
         )
         posts = self._counter("posts", "POSTs of detections, by HTTP status.", "status")
         self.posts = {status: posts.labels(str(status)) for status in POST_STATUSES}
@@ -25,18 +26,18 @@ class IngestMetrics:
         self.posts_in_work = self._gauge("posts_in_work", "POSTs whose body is complete, being answered.")
         self.post_seconds = self._histogram("post_seconds", "From the first byte of a POST's body to its answer.")
         self.body_bytes = self._counter("body_bytes", "Bytes of bodies, after inflation.")
-        self.frames = self._counter("frames", "Frames acknowledged by Kafka.")
-        self.frame_bytes = self._counter("frame_bytes", "Bytes of frames acknowledged by Kafka.")
+        self.frames = self._counter("frames", "Frames acknowledged by the log.")
+        self.frame_bytes = self._counter("frame_bytes", "Bytes of frames acknowledged by the log.")
         self.heartbeats = self._counter("heartbeats", "Heartbeats acknowledged in every partition.")
         self.heartbeats_failed = self._counter("heartbeats_failed", "Heartbeats that some partition did not get.")
-        self.in_flight_bytes = self._gauge("in_flight_bytes", "Bytes of frames that wait for Kafka.")
+        self.in_flight_bytes = self._gauge("in_flight_bytes", "Bytes of frames that wait for the log.")
         self.kafka_send_seconds = self._histogram(
             "kafka_send_seconds", "From handing a POST's frames to the producer to the last acknowledgement."
         )
         self.producer_starts = self._counter("producer_starts", "Kafka producers built: 1, and 1 for each wedged one.")
-        self.dead_letters = self._counter("dead_letters", "Dead letters handed to Kafka.")
+        self.dead_letters = self._counter("dead_letters", "Dead letters handed to the log.")
         self.dead_letters_dropped = self._counter(
-            "dead_letters_dropped", "Dead letters not written: rate or bytes in flight exceeded, or Kafka away."
+            "dead_letters_dropped", "Dead letters not written: rate or bytes in flight exceeded, or the log away."
         )
         self.sensors = self._gauge("sensors", "Sensors in the registry.")
         self.registry_records_unusable = self._counter(

@@ -153,7 +153,7 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, arou
         who: Author,
         response: Response,
     ) -> QueryBody:
-        """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
+        """Answer once the log has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
         return await make_judged(id, edits.replacement(id, document, streams), precondition, who, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=json_body(PATCH), summary="Change parts of a query")

@@ -50,7 +50,7 @@ class QueryChanges:
 
         An edit that changes nothing makes no new version, unless it lifts a suspension.
 
-        Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in
+        Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when the log did not acknowledge in
         time, and then the change may still take effect.
         """
         async with self.one_at_a_time:

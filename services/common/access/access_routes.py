@@ -48,7 +48,7 @@ REQUESTS_PER_S = 1000.0
 Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 KeyId = Annotated[str, Path(pattern=f"^{ID_PATTERN}$", description="The key's id: what its text has behind ck_.")]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such key"}}
-AWAY: dict[int | str, dict[str, Any]] = {503: {"description": "Kafka does not answer; a change may still take effect"}}
+AWAY: dict[int | str, dict[str, Any]] = {503: {"description": "The log is silent; a change may still take effect"}}
 
 
 class WantedKey(BaseModel):

@@ -78,7 +78,7 @@ def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter
     )
     unaudited = Counter(
         f"coincide_{component}_changes_unaudited",
-        "Changes that Kafka did not take for the audit trail; the log has them whole.",
+        "Changes that are not on the audit topic; what the component logs has them whole.",
         registry=registry,
     )
     return refused, unaudited

@@ -34,7 +34,7 @@ class Changes(Generic[T]):
     """The one way in which a process changes what `of` declares, and goes by it `shown_within_s` later at most.
 
     Another process may change the same thing in the same moment: the later record stands, as its version says. No
-    version is given twice: those are remembered, too, of changes that Kafka did not acknowledge and of what is removed.
+    version is given twice: those are remembered, too, of changes that were not acknowledged and of what is removed.
     """
 
     of: Resource[T]
@@ -51,7 +51,7 @@ class Changes(Generic[T]):
         """Change a thing; return whether it was created. An edit that changes nothing makes no new version.
 
         The process goes by the change when this returns. The record names `because` as its reason, else the key of
-        `who`. Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge
+        `who`. Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when the log did not acknowledge
         in time, and then the change may still take effect.
         """
         async with self.one_at_a_time:

@@ -22,7 +22,7 @@ PROBLEMS: Responses = {
     413: {"description": "The body is too long"},
     415: {"description": "The body is no JSON by its Content-Type"},
     428: {"description": "If-Match is missing"},
-    503: {"description": "Kafka did not acknowledge the change; it may still take effect"},
+    503: {"description": "The log did not acknowledge the change; it may still take effect"},
 }
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ def add_routes(
         more |= {"name": f"{method.lower()}_{of.noun}", "summary": f"{does} a {of.noun}", "description": text}
         router.add_api_route(path, answer, methods=[method], **more)
 
-    once, form = f"once Kafka has acknowledged it and {described.effect}", described.form
+    once, form = f"once the log has acknowledged it and {described.effect}", described.form
     created = {201: {"model": described.body, "description": "Created"}, **in_use, **problems}
     whole, parts = json_body(JSON, described.schema), json_body(PATCH)
     of_put = {"response_model": described.body, "responses": created, "openapi_extra": whole}

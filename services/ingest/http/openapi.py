@@ -54,7 +54,7 @@ DETECTIONS_OPENAPI: dict[str, Any] = {
     },
     "responses": {
         "202": {
-            "description": "At least one item was accepted, and Kafka has acknowledged every accepted one.",
+            "description": "At least one item was accepted, and the log has acknowledged every accepted one.",
             "content": {"application/json": {"schema": _OUTCOME}},
         },
         "400": _problem("The body is not JSON, not UTF-8, nested absurdly deep, or broken gzip."),
@@ -64,7 +64,7 @@ DETECTIONS_OPENAPI: dict[str, Any] = {
         "422": _problem("No item was accepted; each is listed with its reason.", _ITEMISED_PROBLEM),
         "503": {
             **_problem(
-                "Some accepted item was not acknowledged by Kafka, or nothing could be taken. Repeat the whole POST.",
+                "Some accepted item was not acknowledged by the log, or nothing could be taken. Repeat the whole POST.",
                 _ITEMISED_PROBLEM,
             ),
             "headers": _RETRY_AFTER,

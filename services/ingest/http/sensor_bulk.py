@@ -69,7 +69,7 @@ def sensor_bulk_router(changes: SensorChanges, settings: IngestSettings) -> APIR
             413: {"description": "The body is too long"},
             415: {"description": "The body is no JSON by its Content-Type"},
             422: {"description": "The list is not usable"},
-            503: {"model": BulkBody, "description": "Kafka did not acknowledge all; repeat the whole list"},
+            503: {"model": BulkBody, "description": "The log did not acknowledge all; repeat the whole list"},
         },
         openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": _SCHEMA}}}},
     )

@@ -90,7 +90,7 @@ class SensorChanges:
     async def renew(self, template: str, who: Caller) -> None:
         """Give every sensor that names a template the template as it is now, many at a time.
 
-        A `Problem`, 503, says that Kafka did not acknowledge all: the rest follows when it is called again.
+        A `Problem`, 503, says that the log did not acknowledge all: the rest follows when it is called again.
         """
         while True:
             async with self.one.one_at_a_time:
