@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coincide import Window
+from coincide import Histogram, Window
 from tests.reference.event_networks import Bin, Simulation, tenths
 
 CASES = [
@@ -40,7 +40,7 @@ def test_pairs_that_are_judged_one_by_one_are_too_bold_where_it_is_busy() -> Non
 
 
 def test_an_event_that_travels_within_the_window_is_judged_by_that_window() -> None:
-    case = Simulation("travel", 2, 0.05, 0.9, 0.1, 20_000, travel_s=0.8)
+    case = Simulation("travel", 2, 0.05, 0.9, 0.1, 20_000, Histogram.uniform(-0.3, 0.3), travel_s=0.8)
     log = case.log(np.random.default_rng(5))
     sets = case.sets(log, threshold=0.002)
     by_window, at_once = (case.judged(log, travel=travel, sets=sets) for travel in (Window(0.8), None))
