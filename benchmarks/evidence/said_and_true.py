@@ -24,7 +24,7 @@ SEED = 35
 WORD_FACTOR, WORD_HEARD = 3, 0.5
 NETWORKS = [
     Simulation("rare", 2, 0.01, 0.9, 0.002, 200_000),
-    Simulation("busy", 2, 0.05, 0.9, 0.1, 40_000),
+    Simulation("busy", 2, 0.05, 0.9, 0.1, 200_000),
     Simulation("crowded", 2, 0.2, 0.9, 0.3, 15_000),
     Simulation("rare", 3, 0.01, 0.8, 0.002, 200_000),
     Simulation("busy", 3, 0.02, 0.8, 0.05, 50_000),
