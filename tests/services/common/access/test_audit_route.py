@@ -35,4 +35,4 @@ def test_a_peer_reads_so_many_lists_at_once_and_comes_again_for_the_next() -> No
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
     assert f"{OF_ONE} of {MOST_READING} lists of changes being read are yours" in refused.json()["detail"]
     assert {each.result().status_code for each in answers} == {503}
-    assert "Kafka does not answer" in client.get("/v1/audit").json()["detail"]  # the places are free again
+    assert "the log does not answer" in client.get("/v1/audit").json()["detail"]  # the places are free again
