@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import json as msgspec_json
 from msgspec import structs
@@ -39,7 +39,7 @@ from tests.reference.frames import rows_of
 
 TOPIC = "reef.detections"
 SENSORS = [("north", "p", Histogram.uniform(-1, 0), 0.5), ("south", "s", Histogram.uniform(-2, 0), 0.5)]
-FRAMES = poisson_frames(np.random.default_rng(1), SENSORS, 200_000)[:600]
+FRAMES = poisson_frames(np.random.default_rng(1), SENSORS, 200_000)[::16][:600]  # over three days
 KILLS = 6
 #: The second process, which would stand still for as long as others keep the cores busy.
 BUSY = """
@@ -61,7 +61,16 @@ def opened(folder: Path) -> Iterator[LocalLog]:
 
 
 def append(log: LocalLog, frames: Sequence[InputRecord]) -> None:
-    log.append([NewRecord(TOPIC, each.key, each.value, partition=each.offset % 3) for each in frames]).result(10)
+    """Append frames; areas have a partition each, and folders of their own."""
+    log.append([_record(each) for each in frames]).result(10)
+
+
+def _record(each: InputRecord) -> NewRecord:
+    number, content = each.offset // 16 % 3, json.loads(each.value or b"")
+    if "heartbeat" in content:
+        return NewRecord(TOPIC, None, each.value, partition=number)
+    area = f"bay-{number}"
+    return NewRecord(TOPIC, area.encode(), json.dumps({**content, "area": area}).encode(), partition=number)
 
 
 def archive_of(folder: Path) -> Archive:
@@ -117,11 +126,15 @@ class KilledError(BaseException):
     """Ends the writing of an archive as a kill does, as far as files are concerned."""
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
+@example(kills=[0, 4], cuts=[9, 60])
+@example(kills=[0, 5], cuts=[9, 60])
+@example(kills=[0, 6], cuts=[9, 60])
 @given(kills=st.lists(st.integers(0, 14), max_size=6), cuts=st.lists(st.integers(1, 60), min_size=1, max_size=5))
 def test_whatever_step_it_is_killed_at_every_row_is_there_once(kills: list[int], cuts: list[int]) -> None:
     with TemporaryDirectory() as name, opened(folder := Path(name)) as log, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(archive_writer, "ROWS_IN_BATCH", 300)
+        patch.setattr(archive_writer, "ROWS_IN_BATCH", 100)
+        patch.setattr("services.history.replaying.topic_records.BYTES_AT_ONCE", 4_000)
         patch.setattr(archive_writer, "MERGE_EVERY", 2)
         patch.setattr("services.history.archiving.merging.MERGE_FROM", 2)
         left = [0]
