@@ -98,12 +98,14 @@ def chosen_config(options: argparse.Namespace, environ: Mapping[str, str]) -> Pa
 def _own_folder(folder: Path) -> Iterator[None]:
     """Make the folder, and keep other processes from serving it too: two engines would tell everything twice.
 
-    Raises `SettingsError`, or `LogError` where another process has it, or its records went elsewhere.
+    Raises `SettingsError`, also where its records went elsewhere.
     """
     with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(served(folder))
+        except LogError as error:
+            raise SettingsError(f"--folder {folder}: {error}") from error
         except OSError as error:
             raise SettingsError(f"--folder {folder}: it cannot be written into ({error.strerror})") from error
         yield

@@ -38,8 +38,8 @@ from services.line.forwarding.forward_settings import ForwardSettings
 from services.line.forwarding.forward_thread import ForwardThread
 from services.line.forwarding.upward_poster import UpwardPoster
 from services.line.fusion_thread import FusionThread
+from services.line.heavy_process import HeavyProcess
 from services.line.past.history_app import history_app
-from services.line.second_process import SecondProcess
 from services.line.settings import LineSettings
 
 GRACE_S = 5
@@ -55,7 +55,7 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     append_first_sensors(log, ingest)
     clients = LogClients(log, names)
     cores = FusionCores(load_streams(ingest.streams_path), settings.limits, clock_s=time.thread_time)
-    status, heavy = StatusMetrics(), SecondProcess()
+    status, heavy = StatusMetrics(), HeavyProcess()
     registry = CollectorRegistry()
     registry.register(status)
     fusion = FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status)

@@ -27,6 +27,10 @@ TemplateName = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "No such template"}}
 
 
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
 class HistogramBody(BaseModel):
     """A distribution of seconds."""
 
@@ -47,8 +51,12 @@ class TemplateBody(BaseModel):
     id: str = Field(description="t- and a hash of the content")
     edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
     mass: list[float] = Field(description="probability of each bucket, summing to 1")
-    own: HistogramBody | None = Field(None, description="what is left of it once its clock is right; null without one")
-    clock: ClockBody | None = Field(None, description="the clock that its sensors share; null if they share none")
+    own: HistogramBody | None = Field(
+        None, exclude_if=_is_absent, description="what is left of it once its clock is right; absent without one"
+    )
+    clock: ClockBody | None = Field(
+        None, exclude_if=_is_absent, description="the clock that its sensors share; absent if they share none"
+    )
 
 
 class NamedTemplateBody(TemplateBody):

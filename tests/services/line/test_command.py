@@ -84,7 +84,8 @@ def test_in_an_empty_folder_it_shows_the_demo_address_first_and_ctrl_c_ends_it(t
 def test_two_do_not_serve_one_folder_nor_one_port(tmp_path: Path, refused: Callable[..., str]) -> None:
     with running(tmp_path, "--port", "0") as (_, ready):
         port = re.findall(r":(\d+)/", ready)[0]
-        assert refused("--port", "0") == "another process uses coincide-line: stop the line there first"
+        in_use = "--folder coincide-line: another process uses coincide-line: stop the line there first"
+        assert refused("--port", "0") == in_use
         assert refused("--folder", "other", "--port", port).startswith(f"port {port} of 127.0.0.1 cannot be served on")
 
 

@@ -79,20 +79,31 @@ def test_what_the_process_says_last_is_why_a_run_failed(work: Callable[[str], No
         done(tmp_path, told)
 
 
-def test_a_run_that_is_cancelled_ends_with_its_process(work: Callable[[str], None], tmp_path: Path) -> None:
+@pytest.fixture
+def children() -> Callable[[], list[psutil.Process]]:
+    """Return what tells the processes that this test has begun."""
+    before = set(psutil.Process().children())
+    return lambda: [each for each in psutil.Process().children() if each not in before]
+
+
+def test_a_run_that_is_cancelled_ends_with_its_process(
+    work: Callable[[str], None], children: Callable[[], list[psutil.Process]], tmp_path: Path
+) -> None:
     work(WAITS)
-    told = reporter(tmp_path, lambda: bool(psutil.Process().children()))
+    told = reporter(tmp_path, lambda: bool(children()))
     done(tmp_path, told)
     assert told.folder.summary()["state"] == "cancelled"
-    assert not psutil.Process().children()
+    assert not children()
 
 
-def test_one_task_at_a_time_and_who_waits_may_go(work: Callable[[str], None], tmp_path: Path) -> None:
+def test_one_task_at_a_time_and_who_waits_may_go(
+    work: Callable[[str], None], children: Callable[[], list[psutil.Process]], tmp_path: Path
+) -> None:
     work(WAITS)
     process, is_over = SecondProcess(), threading.Event()
     first = threading.Thread(target=process.do, args=(task(tmp_path), is_over.is_set))
     first.start()
-    until(lambda: len(psutil.Process().children()) == 1)
+    until(lambda: len(children()) == 1)
     assert process.do(task(tmp_path), lambda: True) is False
     is_over.set()
     first.join()

@@ -1,4 +1,4 @@
-"""SecondProcess: does heavy work beside the line, at low priority, so that no detection waits for it."""
+"""HeavyProcess: does heavy work beside the line, at low priority, so that no detection waits for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 
-class SecondProcess:
+class HeavyProcess:
     """Does one piece of work after the other; the process is started by the first, and anew when it has died.
 
     More than `most_waiting` pieces are refused, and one that takes longer than `budget_s` ends.

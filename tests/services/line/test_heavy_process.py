@@ -12,26 +12,26 @@ import psutil
 import pytest
 
 from services.common.http.problem import Problem
-from services.line.second_process import NICENESS, SecondProcess
+from services.line.heavy_process import NICENESS, HeavyProcess
 from tests.patience import until
 
 ORPHAN = """
 import asyncio, os, signal
-from services.line.second_process import SecondProcess
+from services.line.heavy_process import HeavyProcess
 if __name__ == "__main__":
-    print(asyncio.run(SecondProcess().run(os.getpid)), flush=True)
+    print(asyncio.run(HeavyProcess().run(os.getpid)), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 @pytest.fixture
-def second() -> Iterator[SecondProcess]:
-    process = SecondProcess(most_waiting=2, budget_s=0.5)
+def second() -> Iterator[HeavyProcess]:
+    process = HeavyProcess(most_waiting=2, budget_s=0.5)
     yield process
     process.close()
 
 
-def test_it_works_in_one_other_process_of_low_priority(second: SecondProcess) -> None:
+def test_it_works_in_one_other_process_of_low_priority(second: HeavyProcess) -> None:
     async def ask() -> tuple[int, int, int]:
         return await second.run(os.getpid), await second.run(os.getpid), await second.run(os.nice, 0)
 
@@ -42,7 +42,7 @@ def test_it_works_in_one_other_process_of_low_priority(second: SecondProcess) ->
     until(lambda: not psutil.pid_exists(first))
 
 
-def test_what_takes_too_long_ends_and_the_next_is_done(second: SecondProcess) -> None:
+def test_what_takes_too_long_ends_and_the_next_is_done(second: HeavyProcess) -> None:
     async def ask() -> str:
         with pytest.raises(Problem) as caught:
             await second.run(time.sleep, 600)
@@ -52,12 +52,12 @@ def test_what_takes_too_long_ends_and_the_next_is_done(second: SecondProcess) ->
     assert asyncio.run(ask()) == "7"
 
 
-def test_it_raises_what_the_work_raises(second: SecondProcess) -> None:
+def test_it_raises_what_the_work_raises(second: HeavyProcess) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         asyncio.run(second.run(int, "seven"))
 
 
-def test_more_than_may_wait_are_refused_and_told_to_come_again(second: SecondProcess) -> None:
+def test_more_than_may_wait_are_refused_and_told_to_come_again(second: HeavyProcess) -> None:
     async def ask() -> list[object]:
         return await asyncio.gather(*(second.run(abs, -nth) for nth in range(3)), return_exceptions=True)
 
@@ -67,7 +67,7 @@ def test_more_than_may_wait_are_refused_and_told_to_come_again(second: SecondPro
     assert (refused.status, refused.headers) == (503, {"Retry-After": "1"})
 
 
-def test_after_its_process_has_died_another_one_works(second: SecondProcess) -> None:
+def test_after_its_process_has_died_another_one_works(second: HeavyProcess) -> None:
     async def ask() -> str:
         with pytest.raises(Problem, match="has ended"):
             await second.run(os.kill, await second.run(os.getpid), signal.SIGKILL)
