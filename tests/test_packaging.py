@@ -37,7 +37,7 @@ def test_the_wheel_holds_what_serve_runs_depends_on_numpy_alone_and_installs_the
     required = Parser().parsestr(files["METADATA"]).get_all("Requires-Dist") or []
     assert [line for line in required if "extra ==" not in line] == ["numpy>=1.26"]
     assert "coincide = coincide.command.main:main" in files["entry_points.txt"]
-    assert "[coincide.commands]\nserve = services.line.command" in files["entry_points.txt"]
+    assert "[coincide.commands]\ngrow = services.line.grow\nserve = services.line.command" in files["entry_points.txt"]
 
 
 def test_two_builds_of_the_wheel_are_equal_byte_for_byte(tmp_path: Path) -> None:

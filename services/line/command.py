@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +36,19 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until told to stop; return the exit status."""
+    status: int = needing_extra("serve", "services.line.program").serve(options)
+    return status
+
+
+def needing_extra(command: str, module: str) -> Any:
+    """Return a module that the extra brings; where it is missing, say so and exit."""
     try:
-        from services.line.program import serve  # noqa: PLC0415 - needs the extra
+        return import_module(module)
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in {"", "coincide", "services"}:
+        if error.name is None or error.name.split(".")[0] in {"coincide", "services"}:
             raise
-        sys.stderr.write(f"coincide serve: it needs {missing}: pip install 'coincide[serve]'\n")
-        return MISUSED
-    return serve(options)
+        sys.stderr.write(f"coincide {command}: it needs {error.name}: pip install 'coincide[serve]'\n")
+        raise SystemExit(MISUSED) from None
 
 
 def _port(text: str) -> int:

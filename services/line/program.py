@@ -7,7 +7,7 @@ import os
 import shlex
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from services.common.log_clients import LogClients
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer, bound_socket
 from services.common.program.skeleton import exit_status
-from services.common.settings import CONFIG_VARIABLE, SettingsError
+from services.common.settings import SettingsError
 from services.common.shipped_config import SHIPPED_CONFIG
 from services.line.demo_thread import DemoThread
 from services.line.growing.folder_lock import served
 from services.line.server import build_server
-from services.line.settings import LineSettings, line_settings
+from services.line.settings import LineSettings, chosen_config, line_settings
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    config = chosen_config(options, os.environ)
+    config = SHIPPED_CONFIG if options.demo else chosen_config(options.config, os.environ)
     with _own_folder(options.folder), closing(bound_socket(options.host, options.port)) as bound:
         address = options.host, bound.getsockname()[1]
         settings = line_settings(options.folder, config, address, os.environ)
@@ -76,22 +76,6 @@ def first_key_sentence(settings: LineSettings) -> str:
     log = shlex.quote(str(settings.log_path.absolute()))
     command = f"{sys.executable} -m services.common.access --log {log} create --scope admin"
     return f"Every request needs a key, and there is none yet. Make the first: {command}"
-
-
-def chosen_config(options: argparse.Namespace, environ: Mapping[str, str]) -> Path:
-    """Return the folder of settings: the demo's, the one that is named, one of ours in this folder, or the shipped one.
-
-    Raises `SettingsError`: the one that is named is no folder.
-    """
-    named = options.config or environ.get(CONFIG_VARIABLE)
-    if options.demo:
-        return SHIPPED_CONFIG
-    if named:
-        if not Path(named).is_dir():
-            raise SettingsError(f"--config: there is no folder {named}")
-        return Path(named)
-    here = Path("config")
-    return here if any((here / each.name).exists() for each in SHIPPED_CONFIG.iterdir()) else SHIPPED_CONFIG
 
 
 @contextmanager

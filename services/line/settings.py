@@ -11,7 +11,8 @@ from coincide.fusion.control.limits import Limits
 from services.alerting.settings import AlertingSettings
 from services.backup.database import database_beside
 from services.common.engine.fusion_settings import FusionSettings
-from services.common.settings import CONFIG_VARIABLE, S, load_settings, located
+from services.common.settings import CONFIG_VARIABLE, S, SettingsError, load_settings, located
+from services.common.shipped_config import SHIPPED_CONFIG
 from services.console.settings import ConsoleSettings
 from services.history.settings import ArchivingSettings, RunSettings
 from services.ingest.settings import IngestSettings
@@ -45,6 +46,20 @@ class LineSettings:
     def log_path(self) -> Path:
         """The file of the log."""
         return self.folder / LOG
+
+
+def chosen_config(named: Path | None, environ: Mapping[str, str]) -> Path:
+    """Return the folder of settings: the one that is named, one of ours in this folder, or the shipped one.
+
+    Raises `SettingsError`: the one that is named is no folder.
+    """
+    named = named or (Path(environ[CONFIG_VARIABLE]) if environ.get(CONFIG_VARIABLE) else None)
+    if named is not None:
+        if not named.is_dir():
+            raise SettingsError(f"--config: there is no folder {named}")
+        return named
+    here = Path("config")
+    return here if any((here / each.name).exists() for each in SHIPPED_CONFIG.iterdir()) else SHIPPED_CONFIG
 
 
 def line_settings(folder: Path, config: Path, address: tuple[str, int], environ: Mapping[str, str]) -> LineSettings:

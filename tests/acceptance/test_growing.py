@@ -75,7 +75,7 @@ def grow(folder: Path, layout: Layout, *options: str) -> subprocess.CompletedPro
         "--database",
         str(layout.runtime / "alerting.sqlite3"),
     ]
-    command = [sys.executable, "-m", "services.line.grow", "--folder", str(folder), "--kafka", layout.bootstrap]
+    command = [sys.executable, "-m", "coincide", "grow", "--folder", str(folder), "--kafka", layout.bootstrap]
     return subprocess.run([*command, *places, *options], capture_output=True, text=True, cwd=ROOT, check=False)
 
 

@@ -1,6 +1,5 @@
 """`coincide serve` as a person starts it: what it says first, the demo, and a sentence for each thing that is wrong."""
 
-import argparse
 import asyncio
 import os
 import re
@@ -28,7 +27,7 @@ from services.common.settings import SettingsError
 from services.common.shipped_config import SHIPPED_CONFIG
 from services.console.settings import ConsoleSettings
 from services.line import console_app
-from services.line.program import chosen_config
+from services.line.settings import chosen_config
 from tests.patience import until
 
 COMMAND = [sys.executable, "-m", "coincide", "serve"]
@@ -121,8 +120,8 @@ def test_what_cannot_be_used_is_said_in_one_sentence(
     assert refused("--demo", "--port", "0").startswith("--demo posts and asks without a key")
 
 
-def chosen(config: Path | None = None, *, demo: bool = False, **environ: str) -> Path:
-    return chosen_config(argparse.Namespace(config=config, demo=demo), environ)
+def chosen(config: Path | None = None, **environ: str) -> Path:
+    return chosen_config(config, environ)
 
 
 def test_the_configuration_is_what_is_named_or_ours_in_this_folder_or_what_is_shipped(
@@ -139,7 +138,6 @@ def test_the_configuration_is_what_is_named_or_ours_in_this_folder_or_what_is_sh
     assert chosen() == Path("config")
     assert chosen(COINCIDE_CONFIG=str(other)) == other
     assert chosen(named, COINCIDE_CONFIG=str(other)) == named
-    assert chosen(demo=True, COINCIDE_CONFIG=str(other)) == SHIPPED_CONFIG
     with pytest.raises(SettingsError, match="there is no folder"):
         chosen(COINCIDE_CONFIG=str(tmp_path / "none"))
 
@@ -157,12 +155,14 @@ def test_without_the_extra_help_lists_it_and_it_says_which_is_needed() -> None:
         asked: subprocess.run(
             [sys.executable, "-c", WITHOUT, *asked], cwd=ROOT, check=False, capture_output=True, text=True
         )
-        for asked in [("--help",), ("serve", "--help"), ("serve",)]
+        for asked in [("--help",), ("serve", "--help"), ("serve",), ("grow",)]
     }
     assert re.search(r"^    serve  +the whole line in one process", ran["--help",].stdout, re.MULTILINE)
     assert "--demo" in ran["serve", "--help"].stdout
-    assert ran["serve",].returncode == 2
-    assert re.fullmatch(r"coincide serve: it needs \w+: pip install 'coincide\[serve\]'\n", ran["serve",].stderr)
+    for name in ("serve", "grow"):
+        assert ran[name,].returncode == 2
+        said = rf"coincide {name}: it needs \w+: pip install 'coincide\[serve\]'\n"
+        assert re.fullmatch(said, ran[name,].stderr)
 
 
 def test_what_other_extras_bring_is_said_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

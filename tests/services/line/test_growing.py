@@ -180,7 +180,7 @@ def test_growing_into_kafka_is_whole_though_it_is_killed(kafka: Broker, tmp_path
     declared = load_topics(ROOT / "config/topics.yaml", names)
     with opened(tmp_path / LOG) as log:
         fill_much(log, declared, names)
-    command = [sys.executable, "-m", "services.line.grow", "--folder", str(tmp_path), "--kafka", kafka.bootstrap]
+    command = [sys.executable, "-m", "coincide", "grow", "--folder", str(tmp_path), "--kafka", kafka.bootstrap]
     command += ["--checkpoint", str(tmp_path / "checkpoint"), "--database", str(tmp_path / "database.sqlite3")]
     environ = {**os.environ, "COINCIDE_ALERTING_TOPIC_PREFIX": names.prefix}
     start = partial(subprocess.Popen, command, cwd=ROOT, env=environ, text=True, stdout=subprocess.PIPE)
