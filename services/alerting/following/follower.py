@@ -222,6 +222,7 @@ class Follower(FollowerThread[LogReader]):
             self._metrics.lag.labels(topic).set(records)
         self._storage.conditions.note_unread_letters(lag[self._letters])
         self._storage.conditions.note_end(sum(reader.ends(self._topics.watched).values()))
+        self._progress.goes_on()
         self._note_contact()
 
     def _note_contact(self) -> None:
@@ -233,7 +234,8 @@ class Follower(FollowerThread[LogReader]):
             logger.warning("nothing more is written: %s", error)
             return
         super()._lose(error)
-        self._progress.failed(sentence_of(error, self._log_name))
+        lasts = isinstance(error, LogError) and not error.is_retriable  # a damaged log answers, too
+        self._progress.failed(sentence_of(error, self._log_name), lasts=lasts)
         if not isinstance(error, SQLAlchemyError):
             self._metrics.kafka_up.set(0)
         self._metrics.lag.clear()  # nobody knows the ends, and the last lag would look like a healthy one

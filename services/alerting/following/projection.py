@@ -105,6 +105,7 @@ class Progress:
         self._database_is_lost = database_is_lost
         self._heard_at_s: float | None = None
         self._fault = no_answer(log_name)
+        self._lasting: str | None = None
         self._unread = f"the queries are still being read from {log_name}"
         self._offsets: dict[str, int] = {}
         self._caught_up = False
@@ -114,9 +115,16 @@ class Progress:
         """Note that the log answered."""
         self._heard_at_s = time.monotonic()
 
-    def failed(self, fault: str) -> None:
-        """Note what cannot be used, in one sentence: everybody may read it, so it says nothing of our insides."""
-        self._fault = fault
+    def failed(self, fault: str, *, lasts: bool = False) -> None:
+        """Note what cannot be used, in one sentence: everybody may read it, so it says nothing of our insides.
+
+        If it `lasts`, it counts though the log answers, until `goes_on`.
+        """
+        self._fault, self._lasting = fault, fault if lasts else None
+
+    def goes_on(self) -> None:
+        """Note that what the log has is read again."""
+        self._lasting = None
 
     def caught_up(self) -> None:
         """Note that the database has every query that the topic had when alerting started."""
@@ -126,6 +134,8 @@ class Progress:
         """Return why changes cannot be taken now; empty when they can."""
         if self._database_is_lost():
             return [DATABASE_LOST]
+        if self._lasting is not None:
+            return [self._lasting]
         if self._heard_at_s is None or time.monotonic() - self._heard_at_s > self._silence_s:
             return [self._fault]
         return [] if self._caught_up and self._streams_are_known() else [self._unread]

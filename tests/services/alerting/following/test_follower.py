@@ -27,7 +27,7 @@ from services.common.access.audit import AuditTrail
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.kafka.log_faults import fault_of, no_topic
-from services.common.log.faults import LogError, OffsetGoneError
+from services.common.log.faults import DamagedLogError, LogError, OffsetGoneError
 from services.common.log.reader import LogReader
 from services.common.log.records import Record, TopicPartition
 from services.common.record_publisher import RecordPublisher
@@ -55,7 +55,7 @@ class Log:
         self.topics: dict[str, list[Record]] = {name: [] for name in (*TOPICS.names(), NAMES.full("detections"))}
         self.begins = dict.fromkeys(self.topics, 0)
         self.topic_id = "first"
-        self.is_away = False
+        self.is_away = self.is_damaged = False
         self.committed: dict[str, int] = {}  # by topic, as Kafka keeps it for the group
         self.sessions = 0
 
@@ -100,6 +100,8 @@ class ListReader(LogReader):
         return bool(self._log.committed)
 
     def poll(self, wait_s: float = 0.0) -> list[Any]:
+        if self._log.is_damaged:
+            raise DamagedLogError("record 3 of matches is damaged: move it away, and restore a backup")
         for each, offset in self._next.items():
             if offset < (begin := self._log.begins[each.topic]):
                 raise OffsetGoneError(each, offset, begin, len(self._log.topics[each.topic]))
@@ -386,6 +388,16 @@ def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Data
         log.append(match_record("m-2"))
         until(lambda: len(run.rows) == 2)
     assert log.sessions >= 2
+
+
+def test_a_damaged_log_is_no_healthy_one_though_it_answers(log: Log, follow: Follow, database: Database) -> None:
+    log.is_damaged = True
+    with follow() as run:
+        until(lambda: database.count("follower_failures_total") >= 3)
+        sentence = "Kafka cannot be used: record 3 of matches is damaged: move it away, and restore a backup"
+        assert run.progress.not_ready_because() == [sentence]
+        log.is_damaged = False
+        until(lambda: run.progress.not_ready_because() == [])
 
 
 def test_an_unwritable_database_loses_nothing(log: Log, follow: Follow, database: Database) -> None:
