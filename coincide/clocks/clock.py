@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.probability.whole_error import whole_error
+from coincide.probability.error_sums import whole_error
 from coincide.templates.clocked import ClockedHistogram
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_template

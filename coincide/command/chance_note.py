@@ -16,7 +16,7 @@ from coincide.joins.detections import Detections
 from coincide.slides.area_times import area_times
 from coincide.thresholds.chance import SensorRate, chance_rate
 from coincide.thresholds.graph_chance import graph_chance_rate
-from coincide.thresholds.recorded_time import PAUSE, RecordedTime
+from coincide.thresholds.recorded_times import PAUSE, RecordedTime
 
 MOST_AREAS = 50
 MOST_PAIRS = 4_096  # of sensors and their templates in one area

@@ -32,7 +32,7 @@ from coincide.queries import Query
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, chosen_threshold, sentences_of
 from coincide.queries.joins.role_filter import Source
 from coincide.templates.histogram import Histogram
-from coincide.thresholds.recorded_time import RecordedTime, recorded_time
+from coincide.thresholds.recorded_times import RecordedTime, recorded_time
 
 
 def run_explain(request: ExplainRequest) -> int:

@@ -20,7 +20,7 @@ from coincide.command.query_join import PlayedRoles, read_played
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.queries.explaining import ChanceFigures, ExplainedQuery
 from coincide.slides import TimeSlides, time_slides
-from coincide.slides.time_slides import COVERAGE
+from coincide.slides.sliding import COVERAGE
 
 DAY_S, DAY_H = 86_400, 24
 DIGITS = 6  # that count

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.errors import DetectionsError
-from coincide.evidence.shared_out import NO_MEMBER, checked_members
+from coincide.evidence.shares import NO_MEMBER, checked_members
 from coincide.templates.template_columns import rows_alike
 
 MOST_MEMBERS = 10  # of one set: it has 1,013 parts

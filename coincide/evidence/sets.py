@@ -15,7 +15,7 @@ from coincide.evidence.bits import EvidenceColumns, evidence_columns
 from coincide.evidence.network import Network
 from coincide.evidence.one_source import Travel
 from coincide.evidence.parts import Parts
-from coincide.evidence.shared_out import MOST_WORK, NO_MEMBER, SharedPosterior, shared_out
+from coincide.evidence.shares import MOST_WORK, NO_MEMBER, SharedPosterior, shared_out
 from coincide.templates.histogram import Histogram
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from coincide.probability.difference import match_probabilities, match_probability
+from coincide.probability.error_sums import whole_error
 from coincide.probability.joint import JointProbability, joint_at_least, joint_probabilities
 from coincide.probability.onset import (
     Occurred,
@@ -16,7 +17,6 @@ from coincide.probability.onset import (
     occurrence_columns,
 )
 from coincide.probability.onset_on_clocks import ClockOffset
-from coincide.probability.whole_error import whole_error
 
 __all__ = [
     "ClockOffset",

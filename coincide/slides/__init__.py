@@ -2,11 +2,11 @@
 
 The sensors of an area are shifted against each other by more than a match reaches, and the join is run again. What it
 finds then is chance. `area_times` says when something was recorded, `shifts` how far each sensor is shifted in each
-slide, `time_slides` joins and counts, and `count_interval` says how sure the counts are.
+slide, `sliding` joins and counts, and `count_interval` says how sure the counts are.
 """
 
 from __future__ import annotations
 
-from coincide.slides.time_slides import MOST_SLIDES, USUAL_SLIDES, TimeSlides, time_slides
+from coincide.slides.sliding import TimeSlides, time_slides
 
-__all__ = ["MOST_SLIDES", "USUAL_SLIDES", "TimeSlides", "time_slides"]
+__all__ = ["TimeSlides", "time_slides"]

@@ -10,7 +10,7 @@ import numpy as np
 from coincide.arrays.kinds import CodeArray, PositionArray
 from coincide.joins.detections import Detections
 from coincide.joins.labels import area_codes, sensor_codes
-from coincide.thresholds.recorded_time import RecordedTime, recorded_time
+from coincide.thresholds.recorded_times import RecordedTime, recorded_time
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from coincide.thresholds.chance import SensorRate, chance_rate
 from coincide.thresholds.graph_chance import EstimatedRate, graph_chance_rate
 from coincide.thresholds.joint_peaks import JointlyAttainable, attainable_jointly
 from coincide.thresholds.peaks import Attainable, attainable
-from coincide.thresholds.recorded_time import RecordedTime, recorded_time
+from coincide.thresholds.recorded_times import RecordedTime, recorded_time
 
 __all__ = [
     "Attainable",

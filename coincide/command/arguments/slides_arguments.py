@@ -19,7 +19,7 @@ from coincide.command.arguments.options import (
     read_once,
     real,
 )
-from coincide.slides import MOST_SLIDES, USUAL_SLIDES
+from coincide.slides.sliding import MOST_SLIDES, USUAL_SLIDES
 
 DESCRIPTION = """\
 Count how many matches chance alone gives. The sensors of each area are shifted against each other by more than a match

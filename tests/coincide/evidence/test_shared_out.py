@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coincide.errors import CoincideError, DetectionsError, RateError
 from coincide.evidence import posterior_of, shared_out
-from coincide.evidence.shared_out import groups_of
+from coincide.evidence.shares import groups_of
 from tests.examples import examples
 from tests.reference.evidence import shares
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window, chance_rate, timing_join, window_join
 from coincide.errors import SlidesError, WindowError
 from coincide.slides import TimeSlides, time_slides
-from coincide.slides.time_slides import _ShiftedBatches
+from coincide.slides.sliding import _ShiftedBatches
 from coincide.thresholds import SensorRate
 from tests.reference import time_slides as slow
 from tests.reference.timing_join import detections_of, row_lists

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.thresholds import RecordedTime, recorded_time
-from coincide.thresholds.recorded_time import PAUSE
+from coincide.thresholds.recorded_times import PAUSE
 
 reports = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=40)
 lengths = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=6)

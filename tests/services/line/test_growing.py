@@ -153,7 +153,7 @@ def test_a_folder_is_served_by_one_process_and_by_none_once_it_has_grown(
     with cut_short, served(tmp_path):
         pass
     msgspec.structs.replace(note, is_complete=True).write(tmp_path)
-    assert serving.main(["--folder", str(tmp_path), "--port", "0"]) == 1
+    assert serving.main(["--folder", str(tmp_path), "--port", "0"]) == os.EX_CONFIG
     assert f"delete {tmp_path / NOTE} to run the line here again" in capsys.readouterr().err
 
 

@@ -26,7 +26,7 @@ from coincide.slides.area_times import area_times
 from coincide.slides.count_interval import count_interval
 from coincide.slides.shifts import longest_step_us, shifts_us, step_growth_us
 from coincide.templates.histogram import Histogram
-from coincide.thresholds.recorded_time import RecordedTime
+from coincide.thresholds.recorded_times import RecordedTime
 
 USUAL_SLIDES = 100
 MOST_SLIDES = 10_000

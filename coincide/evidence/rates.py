@@ -18,7 +18,7 @@ from coincide.arrays.kinds import FloatArray
 from coincide.arrays.numbers import is_number, real_numbers, whole_numbers
 from coincide.errors import RateError
 from coincide.evidence.network import Network, alone
-from coincide.evidence.shared_out import NO_MEMBER
+from coincide.evidence.shares import NO_MEMBER
 
 WORD_EVENTS = 10.0  # the word counts as much as so many events
 FURTHEST_FACTOR = 100.0  # of the rate of events from the word, either way
