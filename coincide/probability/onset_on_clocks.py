@@ -16,7 +16,7 @@ import numpy as np
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window
-from coincide.probability.joint.clock_nodes import OffsetCells, cells_of
+from coincide.probability.joint.clock_nodes import ClockCells, cells_of
 from coincide.probability.joint.shifted_tuple import ShiftedTuple
 from coincide.probability.joint.tuples import TupleBlock
 from coincide.probability.onset_pieces import PosteriorPieces
@@ -59,7 +59,7 @@ class OnsetOnClocks:
         self._errors = _errors_of(templates)
         clocks = len(self._errors)
         count = MOST_CELLS if clocks == 1 else int(MOST_CELLS_OF_SEVERAL ** (1 / clocks))
-        self._cells: dict[Group, OffsetCells] = {
+        self._cells: dict[Group, ClockCells] = {
             group: cells_of(template.error, self._possible_s(group), count) for group, template in self._errors.items()
         }
         numbers = np.array(list(product(*(range(len(each.weight)) for each in self._cells.values()))), np.int64).T
@@ -149,7 +149,7 @@ class _Onsets:
         """Return the chosen cells."""
         return _Onsets(self.weight[cells], self.mean_s[cells], self.std_s[cells], self.quantiles_s[:, cells])
 
-    def later(self, cells: OffsetCells, prior: FloatArray) -> _Onsets:
+    def later(self, cells: ClockCells, prior: FloatArray) -> _Onsets:
         """Return each onset as much later as its cell lies."""
         std_s: FloatArray = np.hypot(self.std_s, cells.width_s / 12**0.5)
         return _Onsets(prior * self.weight, self.mean_s + cells.middle_s, std_s, self.quantiles_s + cells.middle_s)
@@ -171,7 +171,7 @@ def graph_of(members: int, window: Window) -> ConstraintGraph:
     return ConstraintGraph.path(roles, window) if members == 2 else ConstraintGraph.clique(roles, window)
 
 
-def _offset(clock: str, cells: OffsetCells, which: Int64Array, of_onsets: FloatArray) -> ClockOffset:
+def _offset(clock: str, cells: ClockCells, which: Int64Array, of_onsets: FloatArray) -> ClockOffset:
     share = np.zeros(len(cells.weight))
     np.add.at(share, which, of_onsets)
     mean = float(share @ cells.middle_s)
@@ -180,7 +180,7 @@ def _offset(clock: str, cells: OffsetCells, which: Int64Array, of_onsets: FloatA
     return ClockOffset(clock, mean, float(np.sqrt(variance)), p05, p95)
 
 
-def _quantile(cells: OffsetCells, share: FloatArray, p: float) -> float:
+def _quantile(cells: ClockCells, share: FloatArray, p: float) -> float:
     order = np.argsort(cells.middle_s, kind="stable")
     up_to = np.cumsum(share[order])
     place = min(int(np.searchsorted(up_to, p * up_to[-1])), len(order) - 1)

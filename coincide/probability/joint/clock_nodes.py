@@ -74,7 +74,7 @@ def _joined(nodes: Sequence[Nodes]) -> OffsetNodes:
 
 
 @dataclass(frozen=True, eq=False)
-class OffsetCells:
+class ClockCells:
     """Stretches of a clock's offsets, shape (n,), each with its probability; an exact offset has no width."""
 
     middle_s: FloatArray
@@ -87,7 +87,7 @@ class OffsetCells:
         return OffsetNodes(ExactSum(self.middle_s, np.zeros_like(self.middle_s)), self.weight)
 
 
-def cells_of(error: Histogram, between_s: tuple[float, float], count: int) -> OffsetCells:
+def cells_of(error: Histogram, between_s: tuple[float, float], count: int) -> ClockCells:
     """Cut the offsets of a clock that lie `between_s` into about so many cells, none across an edge of its error."""
     least, most = max(error.earliest_s, between_s[0]), min(error.latest_s, between_s[1])
     edges = np.clip(error.edges_s, least, most)
@@ -98,8 +98,8 @@ def cells_of(error: Histogram, between_s: tuple[float, float], count: int) -> Of
         for bucket in np.flatnonzero(inside).tolist()
     ]
     if not parts:
-        return OffsetCells(*(np.empty(0) for _ in range(3)))
-    return OffsetCells(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return ClockCells(*(np.empty(0) for _ in range(3)))
+    return ClockCells(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _cells(ends_s: FloatArray, length_s: float, mass: float, width_s: float) -> Sequence[FloatArray]:

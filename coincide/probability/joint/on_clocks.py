@@ -21,7 +21,7 @@ from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.window import Window
 from coincide.errors import CoincideError
 from coincide.probability.joint.clock_nodes import (
-    OffsetCells,
+    ClockCells,
     OffsetNodes,
     cells_of,
     difference_nodes,
@@ -176,7 +176,7 @@ def _possible_s(one: _OneTuple, group: Group) -> tuple[float, float]:
     return one.members.possible_s(group)
 
 
-def _resized(graph: ConstraintGraph, cells: Mapping[Group, OffsetCells], sign: int) -> ConstraintGraph:
+def _resized(graph: ConstraintGraph, cells: Mapping[Group, ClockCells], sign: int) -> ConstraintGraph:
     """Return windows wider (1) or narrower (-1) by how far the offsets of both ends may lie from their middles."""
     half_s = {
         graph.roles[member]: (number, float(some.width_s.max(initial=0.0)) / 2)
@@ -192,7 +192,7 @@ def _resized(graph: ConstraintGraph, cells: Mapping[Group, OffsetCells], sign: i
     return ConstraintGraph(graph.roles, tuple(map(resized, graph.edges)))
 
 
-def _narrowed(graph: ConstraintGraph, cells: Mapping[Group, OffsetCells]) -> ConstraintGraph | None:
+def _narrowed(graph: ConstraintGraph, cells: Mapping[Group, ClockCells]) -> ConstraintGraph | None:
     """Return narrower windows; None if no times satisfy them."""
     try:
         return _resized(graph, cells, -1)
