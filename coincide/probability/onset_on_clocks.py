@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window
-from coincide.probability.joint.clock_nodes import ClockCells, cells_of
-from coincide.probability.joint.shifted_tuple import ShiftedTuple
+from coincide.probability.joint.clock_nodes import ClockCells, cells_of, every_combination
+from coincide.probability.joint.shifted_tuple import Group, ShiftedTuple, members_by_clock
 from coincide.probability.joint.tuples import TupleBlock
 from coincide.probability.onset_pieces import PosteriorPieces
 from coincide.probability.onset_terms import Members
-from coincide.templates.clocked import ClockedHistogram, clock_of, own_of
+from coincide.templates.clocked import own_of
 from coincide.templates.histogram import Histogram
 
 MOST_CELLS = 512  # of a clock alone
@@ -29,8 +28,6 @@ MOST_CELLS_OF_SEVERAL = 4_096  # of all clocks together
 TOLD = (0.05, 0.95)
 SHARES = np.union1d(np.clip(np.linspace(0.0, 1.0, 33), 1e-9, 1 - 1e-9), TOLD)  # of each cell's onset, to mix them
 HALVINGS = 32  # of the time in which the onset may be: to 1e-9 of it
-
-Group = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -56,13 +53,13 @@ class OnsetOnClocks:
     def __init__(self, templates: Sequence[Histogram], detected_at_us: Sequence[int], window: Window) -> None:
         self._members = ShiftedTuple(graph_of(len(templates), window), [*map(own_of, templates)], detected_at_us)
         self._window = window
-        self._errors = _errors_of(templates)
+        self._errors = members_by_clock(templates)
         clocks = len(self._errors)
         count = MOST_CELLS if clocks == 1 else int(MOST_CELLS_OF_SEVERAL ** (1 / clocks))
         self._cells: dict[Group, ClockCells] = {
             group: cells_of(template.error, self._possible_s(group), count) for group, template in self._errors.items()
         }
-        numbers = np.array(list(product(*(range(len(each.weight)) for each in self._cells.values()))), np.int64).T
+        numbers = every_combination([len(each.weight) for each in self._cells.values()])
         which: Mapping[Group, Int64Array] = dict(zip(self._cells, numbers, strict=True))
         with np.errstate(divide="ignore", invalid="ignore"):
             onsets = self._onsets(which)
@@ -153,16 +150,6 @@ class _Onsets:
         """Return each onset as much later as its cell lies."""
         std_s: FloatArray = np.hypot(self.std_s, cells.width_s / 12**0.5)
         return _Onsets(prior * self.weight, self.mean_s + cells.middle_s, std_s, self.quantiles_s + cells.middle_s)
-
-
-def _errors_of(templates: Sequence[Histogram]) -> dict[Group, ClockedHistogram]:
-    """Return a template of each clock, by the members on it."""
-    clocks = [*map(clock_of, templates)]
-    return {
-        tuple(other for other, theirs in enumerate(clocks) if theirs == template.clock): template
-        for member, template in enumerate(templates)
-        if isinstance(template, ClockedHistogram) and clocks.index(template.clock) == member
-    }
 
 
 def graph_of(members: int, window: Window) -> ConstraintGraph:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
-from coincide.arrays.kinds import FloatArray
+from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.probability.joint.nodes import Nodes, Pieces, atom_nodes
 from coincide.probability.joint.placed_members import PlacedMember
 from coincide.probability.joint.shifted_tuple import placed
@@ -110,3 +110,8 @@ def _cells(ends_s: FloatArray, length_s: float, mass: float, width_s: float) -> 
     edges = np.linspace(start, end, count + 1)
     width = np.diff(edges)
     return (edges[:-1] + edges[1:]) / 2, width, mass * width / length_s
+
+
+def every_combination(counts: Sequence[int]) -> Int64Array:
+    """Return each choice of one of so many of each, shape (len(counts), product of the counts); the last runs first."""
+    return np.indices(counts, dtype=np.int64).reshape(len(counts), -1)

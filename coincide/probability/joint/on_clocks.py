@@ -9,9 +9,8 @@ an upper bound, and windows narrower by it a lower one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -25,21 +24,19 @@ from coincide.probability.joint.clock_nodes import (
     OffsetNodes,
     cells_of,
     difference_nodes,
+    every_combination,
     exact_nodes,
 )
 from coincide.probability.joint.placed_members import Estimate
 from coincide.probability.joint.refinement import WIDEST, JointProbability, Plans, refined
-from coincide.probability.joint.shifted_tuple import ShiftedTuple
+from coincide.probability.joint.shifted_tuple import Group, ShiftedTuple, members_by_clock
 from coincide.probability.joint.tuples import EventTuples
-from coincide.templates.clocked import ClockedHistogram, are_clocked, clock_of, own_of
+from coincide.templates.clocked import are_clocked, clock_of, own_of
 from coincide.templates.histogram import Histogram
 
 MOST_NODES = 20_000  # of an exact integral over one offset
 MOST_CELLS = 4_096  # of all clocks together, where that takes more
 NO_CLOCK = -1
-
-Group = tuple[int, ...]
-"""Members that share a clock."""
 
 
 def share_clocks(tuples: EventTuples) -> BoolArray:
@@ -59,7 +56,7 @@ def joint_on_clocks(graph: ConstraintGraph, tuples: EventTuples) -> JointProbabi
     joint = JointProbability.unset(len(tuples))
     joint.put(np.flatnonzero(cancels), refined(graph, within.take(np.flatnonzero(cancels))))
     for number in np.flatnonzero(~cancels).tolist():
-        estimate = _estimate(_one_tuple(graph, tuples, within, number, codes[:, number].tolist()))
+        estimate = _estimate(_one_tuple(graph, tuples, within, number))
         bounds = (estimate.value - estimate.radius, estimate.value + estimate.radius, estimate.value)
         joint.put(np.array([number]), JointProbability(*(np.clip(each, 0.0, 1.0) for each in bounds)))
     return joint
@@ -97,27 +94,16 @@ class _OneTuple:
     errors: Mapping[Group, Histogram]
 
 
-def _one_tuple(
-    graph: ConstraintGraph, tuples: EventTuples, within: EventTuples, number: int, codes: Sequence[int]
-) -> _OneTuple:
-    index = within.template_index[:, number].tolist()
-    templates = [side[which] for side, which in zip(within.templates, index, strict=True)]
-    members = ShiftedTuple(graph, templates, within.detected_at_us[:, number].tolist())
-    errors = {}
-    for group in groups_of(codes):
-        template = tuples.templates[group[0]][int(tuples.template_index[group[0], number])]
-        if len(group) > 1 and isinstance(template, ClockedHistogram):
-            errors[group] = template.error
-    return _OneTuple(members, errors)
+def _one_tuple(graph: ConstraintGraph, tuples: EventTuples, within: EventTuples, number: int) -> _OneTuple:
+    whole, own = (_templates_of(each, number) for each in (tuples, within))
+    clocks = members_by_clock(whole).items()
+    errors = {group: template.error for group, template in clocks if len(group) > 1}
+    return _OneTuple(ShiftedTuple(graph, own, within.detected_at_us[:, number].tolist()), errors)
 
 
-def groups_of(codes: Sequence[int]) -> Iterator[Group]:
-    """Yield the members of each clock, by their first; who is on none is alone."""
-    for member, code in enumerate(codes):
-        if code == NO_CLOCK:
-            yield (member,)
-        elif codes.index(code) == member:
-            yield tuple(other for other, theirs in enumerate(codes) if theirs == code)
+def _templates_of(tuples: EventTuples, number: int) -> list[Histogram]:
+    index = tuples.template_index[:, number].tolist()
+    return [side[which] for side, which in zip(tuples.templates, index, strict=True)]
 
 
 def _estimate(one: _OneTuple) -> Estimate:
@@ -141,7 +127,7 @@ def _exact_nodes(one: _OneTuple) -> tuple[Group, OffsetNodes] | None:
 
 def _over(members: ShiftedTuple, graph: ConstraintGraph, nodes: Sequence[tuple[Group, OffsetNodes]]) -> Estimate:
     """Integrate over the product of the nodes of some clocks."""
-    numbers = np.array(list(product(*(range(len(each.weight)) for _, each in nodes))), dtype=np.int64).T
+    numbers = every_combination([len(each.weight) for _, each in nodes])
     if not numbers.size:
         return Estimate.exact(np.zeros(1))
     offsets: Mapping[int, ExactSum] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -14,10 +15,14 @@ from coincide.probability.joint.conditioning import exact_s
 from coincide.probability.joint.member_links import Links
 from coincide.probability.joint.placed_members import PlacedMember, moved
 from coincide.probability.joint.tuples import EventTuples, TupleBlock
+from coincide.templates.clocked import ClockedHistogram, clock_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplateColumns
 
 SLACK_US = 16  # each window of a path is rounded to a microsecond
+
+Group = tuple[int, ...]
+"""Members on one clock."""
 
 Offsets = Mapping[int, ExactSum]
 """Of each member that a clock shifts, by how much, shape (n,)."""
@@ -31,7 +36,7 @@ class ShiftedTuple:
     templates: Sequence[Histogram]
     detected_at_us: Sequence[int]
 
-    @property
+    @cached_property
     def block(self) -> TupleBlock:
         """The tuple as a block of one, with all clocks right."""
         times_us = np.array(self.detected_at_us, dtype=np.int64)[:, None]
@@ -55,10 +60,10 @@ class ShiftedTuple:
         It is a volume, with the times of all members as coordinates. It bends where a chain of windows, each at an end,
         just joins an edge of one who is shifted and an edge of one who is not.
         """
-        members, found = self.block.members(), []
+        members, links, found = self.block.members(), Links.of(self.graph), []
         furthest = self.graph.window_bounds_us
         for a in group:
-            for b, sums in Links.of(self.graph).path_sums(a).items():
+            for b, sums in links.path_sums(a).items():
                 if b not in group:
                     within = (each for each in sums if _is_within(each, furthest[a, b], furthest[b, a]))
                     found += [_apart(members[a], members[b], each) for each in sorted(within)]
@@ -70,6 +75,16 @@ class ShiftedTuple:
         """Return between which offsets of a group all windows can hold: they cannot beyond its outermost bends."""
         bends = self.bends(group).high
         return float(bends[0, 0]), float(bends[-1, 0])
+
+
+def members_by_clock(templates: Sequence[Histogram]) -> dict[Group, ClockedHistogram]:
+    """Return who is on each clock, in the order of its first member, and a template of it."""
+    clocks = [*map(clock_of, templates)]
+    return {
+        tuple(other for other, theirs in enumerate(clocks) if theirs == template.clock): template
+        for member, template in enumerate(templates)
+        if isinstance(template, ClockedHistogram) and clocks.index(template.clock) == member
+    }
 
 
 def placed(error: Histogram) -> PlacedMember:
