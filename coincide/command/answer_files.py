@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -175,6 +175,16 @@ def check_place(out: Path | None, inputs: Sequence[Path]) -> None:
     for path in inputs:
         if out.exists() and path.exists() and out.samefile(path):
             raise CommandError(f"{out} is read and cannot be written as well: give --out another name")
+
+
+def write_sentences(out: Path | None, figures: Mapping[str, Any]) -> None:
+    """Write figures, their sentences among them: as JSON where the name ends so, else the sentences alone as text."""
+    if out is not None and out.suffix.lower() == ".json":
+        text = json.dumps(figures, indent=2) + "\n"
+    else:
+        text = "".join(f"{sentence}\n" for sentence in figures["sentences"])
+    with opened_sink(out) as sink:
+        sink.write(text.encode())
 
 
 @contextmanager

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.command.answer_files import advance_of, opened_sink, shown_stages
+from coincide.command.answer_files import advance_of, shown_stages, write_sentences
 from coincide.command.arguments.explain_arguments import ExplainRequest
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.arguments.template_arguments import load_templates, parse_template
@@ -48,8 +45,7 @@ def run_explain(request: ExplainRequest) -> int:
             raise CommandError("--chance-per-day: how often chance gives a match is not known without rates")
         figures["least_threshold"] = explained.least_threshold(request.chance_per_day)
         sentences.append(chosen_threshold(figures["least_threshold"], request.chance_per_day, explanation))
-    with opened_sink(request.out) as sink:
-        sink.write(_written(request.out, {**figures, "sentences": sentences}).encode())
+    write_sentences(request.out, {**figures, "sentences": sentences})
     return len(seen.every)
 
 
@@ -57,12 +53,6 @@ def _check_out(request: ExplainRequest) -> None:
     for path in (request.query, *request.inputs):
         if request.out is not None and request.out.exists() and path.exists() and request.out.samefile(path):
             raise CommandError(f"{request.out} is read and cannot be written as well: give --out another name")
-
-
-def _written(out: Path | None, figures: Mapping[str, Any]) -> str:
-    if out is not None and out.suffix.lower() == ".json":
-        return json.dumps(figures, indent=2) + "\n"
-    return "".join(f"{sentence}\n" for sentence in figures["sentences"])
 
 
 def named_sensors(reading: ReadOptions, query: Query) -> SeenSensors:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coincide.arrays.spoken import about_s, spoken
-from coincide.command.answer_files import Stages, advance_of, check_place, opened_sink, shown_stages
+from coincide.command.answer_files import Stages, advance_of, check_place, shown_stages, write_sentences
 from coincide.command.arguments.slides_arguments import SlidesRequest
 from coincide.command.chance_note import note_pauses
 from coincide.command.explain import seen_sensors
@@ -36,8 +34,7 @@ def run_slides(request: SlidesRequest) -> int:
         found = _slid(request, played, stages)
         figures = _figures(request, found, played)
     note_pauses(found.recorded)
-    with opened_sink(request.out) as sink:
-        sink.write(_written(request.out, figures).encode())
+    write_sentences(request.out, {**figures, "sentences": [*_sentences(figures)]})
     return int(found.counts.sum())
 
 
@@ -100,13 +97,6 @@ def _formula(found: TimeSlides, played: PlayedRoles) -> ChanceFigures | None:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
-
-
-def _written(out: Path | None, figures: dict[str, Any]) -> str:
-    told = [*_sentences(figures)]
-    if out is not None and out.suffix.lower() == ".json":
-        return json.dumps({**figures, "sentences": told}, indent=2) + "\n"
-    return "".join(f"{sentence}\n" for sentence in told)
 
 
 def _sentences(figures: dict[str, Any]) -> Iterator[str]:
