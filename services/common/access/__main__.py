@@ -53,12 +53,13 @@ def _run(given: argparse.Namespace) -> None:
 def _clients_of(given: argparse.Namespace) -> Iterator[LogClients]:
     if given.log is not None and not given.log.is_file():
         raise LogError(f"there is no log {given.log}: the line that keeps it makes it when it starts first")
-    log = LocalLog(given.log) if given.log is not None else KafkaLog(connection_of(given), given.names)
+    kafka = connection_of(given) if given.log is None else None
+    log = LocalLog(given.log) if kafka is None else KafkaLog(kafka, given.names)
     try:
         yield LogClients(log, given.names)
     except LogError as error:
-        if given.log is None and error.is_retriable:
-            raise LogError(f"{error} ({connection_of(given).servers})", is_retriable=True) from error
+        if kafka is not None and error.is_retriable:
+            raise LogError(f"{error} ({kafka.servers})", is_retriable=True) from error
         raise
     finally:
         log.close()
