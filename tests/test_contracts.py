@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from referencing import Resource
 
 from coincide import Histogram, Stream, Window
 from coincide.arrays.kinds import FloatArray
+from coincide.evidence import posterior_of
 from coincide.fusion.batches.activations import PushedOffsets
 from coincide.fusion.batches.live_shard import deferral_record
 from coincide.fusion.control.limits import Limits
@@ -29,6 +31,7 @@ from coincide.wire.declarations.sensor_record import Particulars, Place
 from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.declarations.template_proposal import proposal_of
 from coincide.wire.last_change import LastChange
+from coincide.wire.results.evidence_record import EvidenceRecord
 from coincide.wire.sensor_health import health_in
 from services.alerting.following.sorting import sort_records
 from services.alerting.metrics import Metrics
@@ -51,6 +54,7 @@ from tests.services.kept_records import KeptRecords
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
+EVIDENCE, NO_EVIDENCE = json.loads((CONTRACTS / "evidence.schema.json").read_text(encoding="utf-8"))["examples"]
 TOPICS = (
     "episodes",
     "detections",
@@ -271,6 +275,35 @@ def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:
     assert faults("matches", example) == []
     templates = [Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)]
     assert_occurred(example, {template.id: template for template in templates}, Window(10))
+
+
+def test_the_examples_of_evidence_are_read_as_written_and_their_figures_are_right() -> None:
+    for example in (EVIDENCE, NO_EVIDENCE):
+        assert faults("evidence", example) == []
+        assert json.loads(msgspec.json.encode(msgspec.json.decode(json.dumps(example), type=EvidenceRecord))) == example
+    assert sum(term["bits"] for term in EVIDENCE["terms"]) == pytest.approx(EVIDENCE["bits"])
+    assert EVIDENCE["posterior"] == pytest.approx(posterior_of(EVIDENCE["bits"]), abs=1e-4)
+    assert {each["belongs"] for each in EVIDENCE["members"]} == {EVIDENCE["posterior"]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"posterior_least": None},
+        {"posterior": None},
+        {"bits": None},
+        {"unknown": "too_much_work"},
+        {"rates": "guessed"},
+        {"posterior": 1.1},
+        {"terms": [{"kind": "luck", "bits": 1, "sentence": "So it is."}]},
+        {"members": [{"sensor": "imb", "id": "imb-1"}]},
+    ],
+    ids=str,
+)
+def test_evidence_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> None:
+    assert faults("evidence", {**EVIDENCE, **wrong})
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(json.dumps({**EVIDENCE, **wrong}), type=EvidenceRecord)
 
 
 def test_the_example_of_sensors_health_is_one_and_its_figures_are_right() -> None:

@@ -14,6 +14,7 @@ from coincide.wire.detection_record import FrameRecord, HeartbeatRecord, Stamp
 from coincide.wire.json_schema import record_schema
 from coincide.wire.results.dead_letter import DEAD_LETTER_RULES, DeadLetter
 from coincide.wire.results.episode_record import EPISODE_RULES, EpisodeRecord
+from coincide.wire.results.evidence_record import EVIDENCE_RULES, EvidenceRecord
 from coincide.wire.results.match_record import MATCH_RULES, MatchRecord
 from coincide.wire.sensor_health import HealthRecord
 from coincide.wire.shard_records import ActivationRecord, DeferralRecord
@@ -78,6 +79,7 @@ CONTRACTS: dict[str, Contract | ContractOfKinds] = {
     ),
     "matches": Contract(MatchRecord, MATCH_RULES),
     "episodes": Contract(EpisodeRecord, EPISODE_RULES, is_closed=False),
+    "evidence": Contract(EvidenceRecord, EVIDENCE_RULES),
     "dead-letters": Contract(DeadLetter, DEAD_LETTER_RULES),
     "sensor-health": Contract(HealthRecord),
     "sensors": Contract(SensorRecord),
