@@ -21,12 +21,13 @@ from coincide.queries.fields.checks import refuse_unless_attribute, refuse_unles
 from coincide.queries.joins import join_checks
 from coincide.queries.joins.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.joins.episode_rule import EpisodeRule
+from coincide.queries.joins.event_rule import EventRule
 from coincide.queries.joins.match_limits import MatchLimits
 from coincide.queries.joins.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 from coincide.stream import Stream
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal", "unreachable")
-FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "limits", "alert")
+FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "event", "limits", "alert")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Query:
         How many matches there may be before the query is suspended, where the system's own limits do not fit.
     unreachable : {"allow"}, optional
         Accept a threshold that no registered sensors can reach, which is refused otherwise.
+    event : EventRule, optional
+        What is known of the events that its matches may be of: with it, the evidence of each match is told.
     alert : AlertRule, optional
         Which of its episodes, or of its matches where it does not coalesce, somebody is told of.
 
@@ -111,6 +114,7 @@ class Query:
     limits: MatchLimits = field(default_factory=MatchLimits)
     unreachable: Literal["allow"] | None = None
     alert: AlertRule | None = None
+    event: EventRule | None = None
 
     def __post_init__(self) -> None:
         refuse_unless_name("id", self.id)
@@ -133,6 +137,9 @@ class Query:
             raise QueryError("unreachable", f"is {self.unreachable!r}: 'allow', or left out")
         if self.coalesce is not None:
             self.coalesce.refuse_unless_fits(names, self.equal, has_onset=self.has_onset)
+        if self.event is not None:
+            is_filtered = any(each != EVERY for each in self.filters)
+            self.event.refuse_unless_fits(names, self.within, self.sensors, self.equal, is_filtered=is_filtered)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -238,7 +245,8 @@ class Query:
     def _scope(self) -> tuple[object, ...]:
         bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
         count = None if self.at_least is None else self.at_least.count
-        return self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.required, count, self.equal
+        of_tuples = self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.required, count, self.equal
+        return *of_tuples, self.event
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
@@ -254,6 +262,8 @@ class Query:
             given["joint_threshold"] = as_float(given["joint_threshold"])
         if "at_least" in given:
             given["at_least"] = at_least_of(given["at_least"])
+        if "event" in fields:
+            given["event"] = EventRule.from_json(fields["event"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
         limits = MatchLimits.from_json(fields.get("limits", {}))
         if "alert" in fields:
@@ -277,6 +287,8 @@ class Query:
         written |= {} if self.at_least is None else {"at_least": at_least_to_json(self.at_least)}
         if self.coalesce is not None:
             written["coalesce"] = self.coalesce.to_json()
+        if self.event is not None:
+            written["event"] = self.event.to_json()
         if self.alert is not None:
             written["alert"] = self.alert.to_json()
         limits = self.limits.to_json()

@@ -230,6 +230,7 @@ def _clauses(query: Query) -> list[str]:
         "AT LEAST": None if at_least is None else f"{number(at_least.count)}{of}",
         "SENSORS": None if query.sensors == "different" else query.sensors.upper(),
         "COALESCE": None if query.coalesce is None else _coalesce(query),
+        "EVENT": None if query.event is None else json.dumps(query.event.to_json()),
         "LIMITS": ", ".join(f"{limit} = {most}" for limit, most in limits.items()) or None,
         "ALLOW": None if query.unreachable is None else "UNREACHABLE",
         "ALERT": None if query.alert is None else json.dumps(query.alert.to_json(), ensure_ascii=False),

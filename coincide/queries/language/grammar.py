@@ -63,6 +63,7 @@ _texts: TEXT | "(" TEXT ("," TEXT)* ")"
        | "ALLOW"i "UNREACHABLE"i -> unreachable
        | "COALESCE"i option+ -> coalesce
        | "ALERT"i object -> alert
+       | "EVENT"i object -> event
 names: "(" name ("," name)* ")"
 limit: NAME "=" NUMBER
 ?option: "GAP"i duration -> gap

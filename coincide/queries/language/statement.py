@@ -304,7 +304,7 @@ def _label(tree: Any) -> str:
 
 
 def _object(tree: Any) -> dict[str, Any]:
-    """Return a JSON object: `alert` alone has one, and it is as deep as the grammar lets it be."""
+    """Return a JSON object, such as that of `alert`; it is as deep as the grammar lets it be."""
     members = [each for each in tree.children if each is not None]
     return _once_each((name_in(str(each.children[0])), _value(each.children[1]), each) for each in members)
 
