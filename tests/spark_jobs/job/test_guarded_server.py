@@ -17,12 +17,12 @@ from tests.services.kept_records import KeptRecords
 ORIGIN = "https://console.example"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def records() -> KeptRecords:
     return KeptRecords()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(records: KeptRecords) -> Iterator[httpx2.Client]:
     settings = FusionSettings(
         port=0, kafka=KafkaConnection(servers="127.0.0.1:1"), require_keys=True, allowed_origins=(ORIGIN,)
@@ -81,16 +81,20 @@ def test_a_refused_body_does_not_cost_the_answer(client: httpx2.Client) -> None:
 def test_who_says_nothing_keeps_nobody_waiting_nor_the_end(records: KeptRecords) -> None:
     settings = FusionSettings(port=0, kafka=KafkaConnection(servers="127.0.0.1:1"))
     access = ComponentAccess("fusion", settings, CollectorRegistry(), publisher=records)
-    server = job_server(settings, access, CollectorRegistry(), lambda: None)
+    server, others = job_server(settings, access, CollectorRegistry(), lambda: None), http_threads()
     server.start()
     silent = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(300)]
     assert httpx2.get(f"http://127.0.0.1:{server.port}/livez").status_code == 200
     server.stop()
-    assert "http" not in {each.name for each in threading.enumerate()}
+    assert http_threads() == others
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", server.port), 10)
     for each in silent:
         each.close()
+
+
+def http_threads() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if each.name == "http"}
 
 
 def raw(client: httpx2.Client, request: bytes) -> tuple[bytes, bytes]:

@@ -19,8 +19,10 @@ from tests.patience import until
 from tests.services.history.runs import test_run_server
 from tests.services.history.runs.test_learning_run import BAY, BEGIN_US, END_US, TOWN
 from tests.services.history.runs.test_learning_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.services.history.runs.test_run_server import Quiet
 from tests.services.history.runs.test_run_server import client as client  # noqa: PLC0414
 from tests.services.history.runs.test_run_server import proposed as proposed  # noqa: PLC0414
+from tests.services.history.runs.test_run_server import quiet as quiet  # noqa: PLC0414
 from tests.services.history.runs.test_run_server import records as records  # noqa: PLC0414
 from tests.services.history.runs.test_run_server import settings as settings  # noqa: PLC0414
 from tests.services.kept_records import KeptRecords
@@ -111,15 +113,13 @@ def test_a_run_over_history_is_none_that_learns(client: httpx2.Client) -> None:
         ({"buckets": True}, "buckets is True: a whole number"),
     ],
 )
-def test_what_cannot_be_asked_is_a_problem(
-    client: httpx2.Client, records: KeptRecords, more: dict[str, Any], sentence: str
-) -> None:
+def test_what_cannot_be_asked_is_a_problem(quiet: Quiet, more: dict[str, Any], sentence: str) -> None:
     body = json.dumps({**ASKED, **more})
-    answer = client.post(RUNS, content=body, headers={"Content-Type": "application/json"})
+    answer = quiet.client.post(RUNS, content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
     assert sentence in answer.json()["detail"]
     assert len(answer.json()["detail"]) < 400
-    assert (client.get(RUNS).json(), records.changes) == ({"items": []}, [])
+    assert (quiet.client.get(RUNS).json(), quiet.records.changes) == ({"items": []}, [])
 
 
 @pytest.mark.parametrize("name", ["b" * LONGEST_NAME, "quai\u00a0nord"])
@@ -129,10 +129,10 @@ def test_a_name_that_can_be_registered_can_be_learnt_of(name: str) -> None:
     assert (asked.area, asked.reference_stream, asked.streams) == (name, name, (f"{name[1:]}2",))
 
 
-def test_a_reason_that_is_too_long_stops_it(client: httpx2.Client, records: KeptRecords) -> None:
-    answer = client.post(RUNS, json=ASKED, headers={"Change-Reason": "x" * 501})
+def test_a_reason_that_is_too_long_stops_it(quiet: Quiet) -> None:
+    answer = quiet.client.post(RUNS, json=ASKED, headers={"Change-Reason": "x" * 501})
     assert (answer.status_code, answer.json()["detail"]) == (422, "Change-Reason has 501 bytes: at most 500")
-    assert (client.get(RUNS).json(), records.changes) == ({"items": []}, [])
+    assert (quiet.client.get(RUNS).json(), quiet.records.changes) == ({"items": []}, [])
 
 
 @pytest.mark.parametrize("field", ["area", "reference_stream"])

@@ -5,8 +5,10 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx2
 import psutil
@@ -39,10 +41,12 @@ ASKED = {"query": RULED, "from": 0, "to": "1970-01-01T00:01:01Z", "min_threshold
 
 @pytest.fixture
 def settings(archive: Archive) -> HistorySettings:
-    runs = archive.path.parent / "runs"
-    return HistorySettings(
-        archive_path=archive.path, runs_path=runs, runs_kept=2, kafka=KafkaConnection(servers="127.0.0.1:1")
-    )
+    return kept_beside(archive.path)
+
+
+def kept_beside(archive: Path) -> HistorySettings:
+    runs, kafka = archive.parent / "runs", KafkaConnection(servers="127.0.0.1:1")
+    return HistorySettings(archive_path=archive, runs_path=runs, runs_kept=2, kafka=kafka)
 
 
 @pytest.fixture
@@ -59,6 +63,28 @@ def records() -> KeptRecords:
 
 @pytest.fixture
 def client(
+    settings: HistorySettings, proposed: list[TemplateProposal], records: KeptRecords
+) -> Iterator[httpx2.Client]:
+    with served(settings, proposed, records) as client:
+        yield client
+
+
+class Quiet(NamedTuple):
+    """A server for all tests of a module whose requests are refused, and so change nothing."""
+
+    client: httpx2.Client
+    records: KeptRecords
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Quiet]:
+    records, archive = KeptRecords(), Archive.opened(tmp_path_factory.mktemp("quiet") / "archive", 3)
+    with served(kept_beside(archive.path), [], records) as client:
+        yield Quiet(client, records)
+
+
+@contextmanager
+def served(
     settings: HistorySettings, proposed: list[TemplateProposal], records: KeptRecords
 ) -> Iterator[httpx2.Client]:
     queue = history_queue(settings, STREAMS, proposed.extend, keep_priority)
@@ -140,12 +166,12 @@ def test_the_oldest_of_too_many_runs_goes(client: httpx2.Client) -> None:
         ([1], 422, "must be a JSON object"),
     ],
 )
-def test_what_cannot_be_asked_is_a_problem(client: httpx2.Client, asked: Any, status: int, sentence: str) -> None:
-    answer = client.post("/v1/history-runs", json=asked)
+def test_what_cannot_be_asked_is_a_problem(quiet: Quiet, asked: Any, status: int, sentence: str) -> None:
+    answer = quiet.client.post("/v1/history-runs", json=asked)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert sentence in answer.json()["detail"]
-    assert client.get("/v1/history-runs").json() == {"items": []}
+    assert quiet.client.get("/v1/history-runs").json() == {"items": []}
 
 
 def test_runs_are_counted_by_state(client: httpx2.Client) -> None:
@@ -156,44 +182,44 @@ def test_runs_are_counted_by_state(client: httpx2.Client) -> None:
     assert "process_cpu_seconds_total" in told
 
 
-def test_a_page_of_another_origin_can_start_nothing(client: httpx2.Client) -> None:
-    answer = client.post("/v1/history-runs", content=b"{}", headers={"Content-Type": "text/plain"})
+def test_a_page_of_another_origin_can_start_nothing(quiet: Quiet) -> None:
+    answer = quiet.client.post("/v1/history-runs", content=b"{}", headers={"Content-Type": "text/plain"})
     assert answer.status_code == 415
 
 
 @pytest.mark.parametrize(
     ("length", "status"), [("²", b"400"), ("9" * 5000, b"400"), ("-1", b"400"), ("", b"400"), (None, b"422")]
 )
-def test_a_length_that_is_no_number_is_answered(client: httpx2.Client, length: str | None, status: bytes) -> None:
+def test_a_length_that_is_no_number_is_answered(quiet: Quiet, length: str | None, status: bytes) -> None:
     said = "" if length is None else f"Content-Length: {length}\r\n"
     head = f"POST /v1/history-runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{said}\r\n"
-    with socket.create_connection(("127.0.0.1", client.base_url.port or 0), 10) as connection:
+    with socket.create_connection(("127.0.0.1", quiet.client.base_url.port or 0), 10) as connection:
         connection.sendall(head.encode("latin-1"))
         answer = connection.makefile("rb").read(12)
     assert answer.split()[1] == status
 
 
-def test_a_body_has_a_bound(client: httpx2.Client) -> None:
-    answer = client.post("/v1/history-runs", json={"query": "x" * 70_000})
+def test_a_body_has_a_bound(quiet: Quiet) -> None:
+    answer = quiet.client.post("/v1/history-runs", json={"query": "x" * 70_000})
     assert (answer.status_code, answer.json()["detail"]) == (413, "the body is larger than 65536 bytes")
 
 
-def test_what_starts_a_run_is_no_get_which_a_link_could_ask(client: httpx2.Client) -> None:
+def test_what_starts_a_run_is_no_get_which_a_link_could_ask(quiet: Quiet) -> None:
     what_if = "/v1/queries/bang/what-if"
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    answer = client.get(what_if, params={"from": 0, "to": 1}, headers=followed)
+    answer = quiet.client.get(what_if, params={"from": 0, "to": 1}, headers=followed)
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert client.post(what_if, json={"from": 0, "to": 1}).status_code == 503  # there is no Kafka that has the query
+    assert quiet.client.post(what_if, json={"from": 0, "to": 1}).status_code == 503  # no Kafka has the query
     for field in ("query", "keeps_matches", "colour"):
-        refused = client.post(what_if, json={"from": 0, "to": 1, field: RULED})
+        refused = quiet.client.post(what_if, json={"from": 0, "to": 1, field: RULED})
         assert (refused.status_code, refused.json()["detail"][: len(field)]) == (422, field)
-    assert client.get("/v1/history-runs").json() == {"items": []}
+    assert quiet.client.get("/v1/history-runs").json() == {"items": []}
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/history-runs/../x", f"/v1/history-runs/r-{'0' * 32}", "/v1/history-runs/x"])
-def test_what_is_not_there_is_a_404(client: httpx2.Client, path: str) -> None:
-    assert client.get(path).status_code == 404
-    assert client.delete(path).status_code == 404
+def test_what_is_not_there_is_a_404(quiet: Quiet, path: str) -> None:
+    assert quiet.client.get(path).status_code == 404
+    assert quiet.client.delete(path).status_code == 404
 
 
 class Stalling:
