@@ -34,7 +34,7 @@ from services.alerting.records.records import TOPICS
 from services.alerting.records.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.alert_rows import StoredAlert
-from services.alerting.store.database_file import DatabaseFile
+from services.alerting.store.database_file import DatabaseFile, refuse_damaged
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease
@@ -67,6 +67,7 @@ def build_app(settings: AlertingSettings, log: Log | None = None, heavy: HeavyWo
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     queries = load_queries(settings.queries_path, streams)
     engine = open_engine(settings.database_url)
+    refuse_damaged(engine)
     file = DatabaseFile(engine)
     metrics = Metrics(CollectorRegistry())
     metrics.database_lost_at.set(file.lost_at_s())  # whoever noticed ended within a second: nobody may have asked it

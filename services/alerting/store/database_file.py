@@ -1,9 +1,35 @@
 """The file of a SQLite database, which may be deleted or replaced while a process writes into it."""
 
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import DatabaseError
+
+from services.common.settings import SettingsError
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_PRIMARY = 0xFF  # of a code of SQLite; the other bits say more of the same fault
+
+
+def refuse_damaged(engine: Engine) -> None:
+    """Raise a `SettingsError` where the file of a SQLite database cannot be read; whatever else is wrong shows later.
+
+    PostgreSQL looks after its files itself.
+    """
+    path = engine.url.database
+    if engine.dialect.name != "sqlite" or not path or not Path(path).exists():
+        return
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT name FROM sqlite_master").all()
+    except DatabaseError as error:
+        if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY in _DAMAGED:
+            left = f"{path}, and {path}-wal and {path}-shm where they are there"
+            raise SettingsError(
+                f"the database {path} is damaged ({error.orig}): move away {left}; a new one is filled from the log"
+            ) from error
 
 
 class DatabaseFile:

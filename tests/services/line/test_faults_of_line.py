@@ -22,6 +22,7 @@ from deploy.host.machine import ROOT
 from services.common.engine.shard_state import SHARD_STATE
 from services.common.local_log.local_log import LocalLog
 from services.common.log.records import Record
+from services.common.program.skeleton import REFUSED
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
 from services.demo.programme import matches_of, post_all
@@ -270,8 +271,11 @@ def test_what_alerting_keeps_is_made_anew_from_the_log(line: OneProcess) -> None
     database = line.folder / "alerting.sqlite3"
     os.truncate(database, database.stat().st_size // 2)
     line.start()
-    assert line.process.wait(60) == 3  # of uvicorn: it could not begin
-    assert "database disk image is malformed" in line.said()
+    assert line.process.wait(60) == REFUSED
+    [said] = [each for each in line.said().splitlines() if "is damaged" in each]
+    assert said.startswith(f"coincide serve: the database {database.absolute()} is damaged (")
+    assert said.endswith("; a new one is filled from the log")
+    assert "Traceback" not in line.said()
     database.unlink()
     line.start()
     line.wait_ready()
