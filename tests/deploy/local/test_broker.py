@@ -1,4 +1,4 @@
-"""The broker as tests and the local system use it: what survives its death, and that it says when it answers."""
+"""The broker as tests and the local system use it: it waits for room, and says when it answers."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,7 +7,6 @@ import pytest
 
 from deploy.local.broker import ROOM_BYTES, Broker, answers, wait_for_room
 from tests.deploy.test_shell_scripts import broker_answers
-from tests.integration.topics import read_all, running_broker, send
 
 
 def test_a_start_waits_until_the_disk_has_room(
@@ -24,17 +23,6 @@ def test_a_start_waits_until_the_disk_has_room(
     wait_for_room(tmp_path / "not" / "yet")
     assert asked == [tmp_path] * (ROOM_BYTES >> 22)
     assert capsys.readouterr().out == f"Kafka starts once the disk of {tmp_path} has 32 MB left\n"
-
-
-@pytest.mark.jvm
-def test_what_was_acknowledged_survives_a_kill_in_a_folder_with_a_space(tmp_path: Path) -> None:
-    with running_broker(tmp_path / "a b") as broker:
-        send(broker.bootstrap, "coincide.status", [(b"key", {"kept": True})])
-        broker.kill()
-        assert not answers(broker.bootstrap)
-        broker.start()
-        assert read_all(broker.bootstrap, "coincide.status") == [{"kept": True}]
-    assert not broker.is_running
 
 
 @pytest.mark.jvm
