@@ -49,6 +49,10 @@ class DetectionsError(CoincideError):
     """A column of detections that cannot be used."""
 
 
+class PlaceError(CoincideError):
+    """A place, a distance, a speed or a table of travel times that cannot be used."""
+
+
 class StreamError(CoincideError):
     """A stream's name, delay, longest template or bound on its buffer that cannot be used."""
 

@@ -57,6 +57,7 @@ PYTHON_PACKAGES = {
     "constraints": "Constraints",
     "probability": "Probability",
     "clocks": "Shared clocks",
+    "places": "Places",
     "offsets": "Offsets",
     "thresholds": "Thresholds",
     "slides": "Time slides",
