@@ -1,4 +1,4 @@
-"""Probability: how probable a match is, and when it occurred.
+"""Probability: how probable it is that times lie within windows, and when it occurred.
 
 `match_probability` for two events, `joint_probabilities` for any number, `occurred` for the time of the onset.
 """

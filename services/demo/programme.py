@@ -24,7 +24,7 @@ from services.demo.sn1987a import (
 
 OF_NOW = """\
 Now, in a harbour: every few seconds there is a bang, and three microphones may hear it (made up).
-P: how probable it is that those named here heard it within 2 s of each other."""
+P: how probable it is, by their clocks alone, that those named here heard it within 2 s of each other."""
 
 _NEWEST = 20
 _WATCH_EVERY_S = 1.0

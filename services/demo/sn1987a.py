@@ -104,7 +104,7 @@ def explanation(window_s: float) -> str:
     """Return what each column of `table_of` says, a line each."""
     return f"""\
 apart        how far apart the detectors' own clocks put their first events
-P            how probable it is that these happened within {window_s:g} s of each other; none: no match
+P            how probable it is, by the clocks alone, that these lie within {window_s:g} s of each other; none: no match
 P >=         the threshold: the least P that makes a match
 matches      how many sets of events, one of each detector, are a match
 plain {window_s:g} s   how many would be, if every clock were right

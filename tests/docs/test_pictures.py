@@ -11,12 +11,12 @@ import pytest
 from benchmarks.coalescing import schemes
 from benchmarks.registry import BENCHMARKS
 from docs.generate import ROOT
-from docs.pictures import Numbers, coalescing, numbers_in, papers, rounded, timing_join, window_join
+from docs.pictures import Numbers, coalescing, numbers_in, papers, rounded, timing_join, what_p_means, window_join
 from tests.console.test_views import VIEWS
 
 PICTURES = {
     path: numbers
-    for page in (timing_join, window_join, coalescing, papers)
+    for page in (timing_join, what_p_means, window_join, coalescing, papers)
     for path, (_, numbers) in page.PICTURES.items()
 }
 EARTHQUAKE = {f"docs/background/earthquake-morning/{name}.svg" for name in ("pairs", "events", "episodes")}
@@ -61,7 +61,7 @@ def test_every_picture_is_checked() -> None:
 
 
 def test_the_numbers_need_no_matplotlib() -> None:
-    drawing = "from docs.pictures import coalescing, papers, timing_join, window_join"
+    drawing = "from docs.pictures import coalescing, papers, timing_join, what_p_means, window_join"
     script = f"import sys; sys.modules['matplotlib'] = None; {drawing}"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
 
