@@ -57,7 +57,7 @@ CASES = {
 
 @pytest.mark.parametrize("cases", CASES.values(), ids=CASES.keys())
 def test_tuples(cases: st.SearchStrategy[WindowJoinCase]) -> None:
-    @settings(max_examples=12)
+    @settings(max_examples=examples(12))
     @given(cases, cell_lengths)
     def holds(case: WindowJoinCase, reaches_a_cell: int) -> None:
         expected = window_join(case.frames, case.graph, None, case.threshold, sensors=case.sensors)

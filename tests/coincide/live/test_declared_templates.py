@@ -111,7 +111,7 @@ def test_pairs_are_the_same_and_no_more_events_are_kept(
 @pytest.mark.parametrize(
     ("form", "asked"), [each for each in product(GRAPHS, ASKED) if each != ("path", "two of three")]
 )
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_tuples_are_the_same_and_no_more_events_are_kept(data: st.DataObject, form: str, asked: str) -> None:
     names = "xyz" if "at_least" in ASKED[asked] else data.draw(st.sampled_from(("xyz", "xxy", "xyx", "xxx")))

@@ -15,6 +15,7 @@ from coincide.spark.join_task import JoinTask
 from coincide.spark.joins import Buckets
 from coincide.spark.packed_tables import PACKED
 from coincide.spark.packing import TEMPLATE, TIME, Packer, Unpacker
+from tests.examples import examples
 
 TEMPLATES = {"gps": Histogram.uniform(-0.01, 0.01), "late": Histogram.from_latency([(0, 0.5, 0.6), (0.5, 1, 0.4)])}
 LABELS = TemplateLabels.of(TEMPLATES, "template")
@@ -79,7 +80,7 @@ def answers(
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(lists, lists, st.sampled_from(["any", "different", "same"]), st.integers(1, 40), st.integers(0, 9))
 def test_pairs_of_two_streams(a: list[Row], b: list[Row], rule: str, chunk_rows: int, seed: int) -> None:
     query = PairQuery(Window(0.5), 0.3, rule)  # type: ignore[arg-type]
@@ -89,7 +90,7 @@ def test_pairs_of_two_streams(a: list[Row], b: list[Row], rule: str, chunk_rows:
     assert sorted(found) == sorted(expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(lists, st.integers(1, 40), st.integers(0, 9))
 def test_pairs_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
     query = PairQuery(Window(lo_s=-0.1, hi_s=0.6), 0.3, is_self_join=True)
@@ -98,7 +99,7 @@ def test_pairs_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
     assert sorted(answers(query, [table(a, "a")], chunk_rows, seed)) == sorted(expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(lists, st.integers(1, 40), st.integers(0, 9))
 def test_sets_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
     graph = ConstraintGraph.graph([("x", "y", Window(0.3), 0.4), ("x", "z", Window(0.4), 0.4)], roles="xyz")
@@ -112,7 +113,7 @@ def test_sets_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
     assert set(found) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(lists, lists, st.integers(1, 40))
 def test_only_equal_keys_meet(x: list[Row], y: list[Row], chunk_rows: int) -> None:
     graph = ConstraintGraph.path("xy", Window(0.5), 0.3)

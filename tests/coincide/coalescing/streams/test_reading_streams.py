@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coincide import Changes, EagerCoalescing, LazyCoalescing, Runs, WindowExtent
@@ -22,6 +22,7 @@ from coincide.coalescing.streams.columnar import ColumnarExtent
 from coincide.coalescing.streams.extent import ReadingBatch
 from coincide.coalescing.streams.single import SingleExtent
 from coincide.errors import CoalescingError
+from tests.examples import examples
 from tests.reference.coalescing import (
     EQUIVALENCES,
     Reading,
@@ -91,6 +92,7 @@ def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
         yield listed[begin:end]
 
 
+@settings(max_examples=examples())
 @given(ways, readings, cuts, extents, links)
 @example(
     SingleExtent,
@@ -126,6 +128,7 @@ def test_every_scan_is_the_definition_and_the_changes_until_then(
         assert len({(run.group, run.start_us) for run in live}) == len(live)  # the stable id names one run
 
 
+@settings(max_examples=examples())
 @given(ways, ways, readings, st.randoms(use_true_random=False), extents, links)
 def test_neither_order_nor_batches_matter(
     way: Way, another: Way, listed: list[Reading], random: Any, extent: WindowExtent, link: Link
@@ -139,6 +142,7 @@ def test_neither_order_nor_batches_matter(
     assert list(one.scan()) == list(other.scan())
 
 
+@settings(max_examples=examples())
 @given(ways, readings, extents, links)
 def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: WindowExtent, link: Link) -> None:
     eager = way(extent, link)
@@ -147,6 +151,7 @@ def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: 
     assert (len(changes.insert), len(changes.retract)) == (0, 0)
 
 
+@settings(max_examples=examples())
 @given(ways, readings, st.integers(0, 30), extents)
 def test_late_ones_are_those_outside_when_they_arrive(
     way: Way, listed: list[Reading], before: int, extent: Any
@@ -163,6 +168,7 @@ def test_late_ones_are_those_outside_when_they_arrive(
     assert (len(also_late.insert), len(also_late.retract)) == (0, 0)
 
 
+@settings(max_examples=examples())
 @given(ways, readings, st.integers(0, 25), extents, links)
 def test_both_forms_drop_and_read_the_same(
     way: Way, listed: list[Reading], before_us: int, extent: WindowExtent, link: Link
@@ -183,6 +189,7 @@ def test_both_forms_drop_and_read_the_same(
             assert eager.readings_in(run.group, run.start_us, run.end_us) == (run.count, run.value, run.last)
 
 
+@settings(max_examples=examples())
 @given(readings, cuts, st.integers(0, 30), extents, links)
 def test_a_restart_changes_nothing_while_the_form_changes(
     listed: list[Reading], cuts: list[int], restart: int, extent: WindowExtent, link: Link

@@ -41,7 +41,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_window_join_finds_what_the_oracle_finds(data: st.DataObject, cases: st.SearchStrategy[WindowJoinCase]) -> None:
     case = data.draw(cases)
@@ -70,7 +70,7 @@ def test_at_least_so_many_events_of_one_batch(data: st.DataObject, case: WindowJ
     assert sorted(tuple(sorted(each)) for each in members) == sorted({tuple(sorted(each)) for each in expected})
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(case=window_joins(most=4, with_joint=False), seed=st.integers(0, 9))
 def test_any_other_condition(case: WindowJoinCase, seed: int) -> None:
     def where(members: Int64Array) -> BoolArray:
