@@ -48,7 +48,7 @@ def seconds_of(time_us: Int64Array) -> ExactSum:
     return ExactSum(high, left_out / 1e6)
 
 
-def window_end_minus(end_s: float, offset: ExactSum) -> ExactSum:
+def window_end_minus(end_s: float | FloatArray, offset: ExactSum) -> ExactSum:
     """Subtract `offset` from `end_s`, keeping both parts."""
     ends = difference_of(end_s, offset.high)
     return ExactSum(ends.high, ends.low - offset.low)

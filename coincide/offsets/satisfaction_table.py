@@ -60,7 +60,7 @@ class SatisfactionTable:
         u_tuple, v_tuple = checked_templates("us", us), checked_templates("vs", vs)
         every_pair = np.arange(len(u_tuple) * len(v_tuple))
         ranges = _ranges_at(u_tuple, v_tuple, every_pair, window, threshold)
-        return cls._of(u_tuple, v_tuple, window, threshold, ranges)
+        return cls.of_ranges(u_tuple, v_tuple, window, threshold, ranges)
 
     def extend(self, us: Sequence[Histogram] = (), vs: Sequence[Histogram] = ()) -> SatisfactionTable:
         """Return a table with `us` and `vs` appended; only the new pairs are computed, positions stay."""
@@ -69,12 +69,13 @@ class SatisfactionTable:
         is_known[: len(self.us), : len(self.vs)] = True
         known = Ranges(np.repeat(np.flatnonzero(is_known), np.diff(self.starts)), *self.intervals_us.T)
         added = _ranges_at(all_us, all_vs, np.flatnonzero(~is_known), self.window, self.threshold)
-        return self._of(all_us, all_vs, self.window, self.threshold, joined(known, added).in_order())
+        return self.of_ranges(all_us, all_vs, self.window, self.threshold, joined(known, added).in_order())
 
     @classmethod
-    def _of(
+    def of_ranges(
         cls, us: tuple[Histogram, ...], vs: tuple[Histogram, ...], window: Window, threshold: float, ranges: Ranges
     ) -> SatisfactionTable:
+        """Return the table of ranges whose pairs are its positions, row by row, in order."""
         counts = np.bincount(ranges.pair, minlength=len(us) * len(vs))
         lo, hi = (each.reshape(len(us), len(vs)) for each in ranges.hulls(len(us) * len(vs)))
         intervals, starts = np.column_stack((ranges.left, ranges.right)), np.concatenate(([0], np.cumsum(counts)))

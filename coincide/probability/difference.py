@@ -113,6 +113,19 @@ def match_probabilities(
     return probability
 
 
+def probabilities_within(pairs: TemplatePairs, offset_us: OffsetArray, half_width_s: FloatArray) -> FloatArray:
+    """P(|Xb - Xa| <= half width) of pairs of events that each have their own window; all of shape (n,)."""
+    seconds = seconds_of(offset_us)
+    probability = np.empty(len(pairs))
+    for block, u, v in pairs.blocks():
+        for step, terms in in_steps(u, v, np.arange(len(block))):
+            rows = block[step]
+            up_to_hi = terms.at_most(window_end_minus(half_width_s[rows], seconds.take(rows)))
+            before_lo = terms.below(window_end_minus(-half_width_s[rows], seconds.take(rows)))
+            probability[rows] = np.clip(up_to_hi - before_lo, 0.0, 1.0)
+    return probability
+
+
 def _checked_offsets(offset_us: npt.ArrayLike, shape: tuple[int, ...]) -> OffsetArray:
     offsets = whole_numbers("offset_us", offset_us, shape, OffsetError)
     if offsets.size and max(-int(offsets.min()), int(offsets.max())) >= EXACT_OFFSET_US:

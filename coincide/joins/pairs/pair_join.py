@@ -141,6 +141,16 @@ class BatchJoin:
             return replace(join, probe=replace(probe, bounds=bounds))
         return join
 
+    @classmethod
+    def judged(
+        cls, a: Detections, b: Detections | None, judge: SatisfactionTable | OffsetCache, sensors: SensorRule
+    ) -> BatchJoin:
+        """Join by a judge of all their templates, whose window is symmetric and the longest of all."""
+        as_given, events, others = sorted_batches(a, b)
+        rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
+        bounds = ProbeBounds.of_a(judge, 0 if b is None else NEVER_HI_US)
+        return cls(a, a if b is None else b, judge.window, Probe(events, others, bounds, rule), as_given, b is None)
+
     def evaluation_work(self) -> float:
         """Work of evaluating every pair of events that can meet: a table pays where it is no more."""
         meeting = sum(part.pairs for part in self._parts())
