@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from services.common.program.skeleton import REFUSED
 from spark_jobs.fusion import main
+from spark_jobs.recovery.checkpoint import LockError
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,14 @@ def test_settings_that_cannot_work(
     assert said.startswith("fusion: ")
     assert said.count("\n") == 1
     assert sentence in said
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_the_checkpoint_of_another_job(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = Mock(side_effect=LockError("another fusion job is running on the checkpoint"))
+    monkeypatch.setattr("spark_jobs.fusion.FusionJob.run", refused)
+    assert main([]) == 1
+    assert capsys.readouterr().err == "fusion: another fusion job is running on the checkpoint\n"
 
 
 @pytest.mark.usefixtures("own_environment")
