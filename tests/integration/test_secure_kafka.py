@@ -18,15 +18,11 @@ from kafka.errors import TopicAuthorizationFailedError
 from pyspark.sql import SparkSession
 
 from deploy.host.machine import ROOT, free_ports
-from deploy.jvm.jars import ensure_jars
-from deploy.jvm.java import find_java
-from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.clients import create_admin, create_consumer, create_producer, described_topics
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import KafkaRefusedError
 from services.common.kafka.java_options import spark_options
 from services.ingest.registry.seed import seed
-from spark_jobs.job.session import create_session, end_session
 from tests.certificates import Authority
 from tests.integration.secure_broker import BOBS_PASSWORD, PASSWORD, SecureBroker, secure_broker
 from tests.integration.service_process import run_module, running_ingest
@@ -269,19 +265,8 @@ def assert_job_refuses(settings: dict[str, Any], sentence: str, folder: Path) ->
     assert str(settings.get("password", PASSWORD)) not in said
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    java = find_java()
-    os.environ.setdefault("JAVA_HOME", str(java.home))  # the set-up may have fetched it
-    session = create_session(FusionSettings(jars_path=ensure_jars(java).spark, master="local[1]"))
-    yield session
-    end_session(session, 30)
-
-
-@pytest.mark.parametrize("listener", ["USERS"])
-def test_spark_writes_and_reads_and_shows_no_secret(secure: SecureBroker, spark: SparkSession, listener: str) -> None:
-    options = spark_options(secure.connection(listener))
-    marked = f"read over {listener}"
+def test_spark_writes_and_reads_and_shows_no_secret(secure: SecureBroker, job_session: SparkSession) -> None:
+    spark, options, marked = job_session, spark_options(secure.connection("USERS")), "read over USERS"
     rows = spark.createDataFrame([("k", marked)], "key string, value string")
     rows.write.format("kafka").options(**options, topic="coincide.dead-letters").save()
     source = {**options, "subscribe": "coincide.dead-letters", "startingOffsets": "earliest"}
