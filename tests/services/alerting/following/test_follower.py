@@ -18,6 +18,7 @@ from services.alerting.following.follower import Follower, Pace, sentence_of
 from services.alerting.following.handing_over import HandingOver, Listeners
 from services.alerting.following.projection import Progress, Seed, no_answer
 from services.alerting.following.standby import Standby
+from services.alerting.store import lease as lease_module
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.lease import Lease
@@ -160,7 +161,9 @@ def trail() -> KeptRecords:
 
 
 @pytest.fixture
-def follow(log: Log, trail: KeptRecords, database: Database) -> Follow:
+def follow(log: Log, trail: KeptRecords, database: Database, monkeypatch: pytest.MonkeyPatch) -> Follow:
+    monkeypatch.setattr(lease_module, "LOOKED_AT_EVERY_S", 0.05)
+
     @contextmanager
     def follow(*seeded: Query, database: Database = database, writes_at_once: bool = False) -> Iterator[Run]:
         engine, metrics = database.engine, database.metrics
