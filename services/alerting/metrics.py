@@ -36,6 +36,18 @@ class Metrics:
         )
         self.matches = self._counter("matches", "Matches stored.", "query")
         self.superseded = self._counter("matches_superseded", "Matches that a larger one of them supersedes.", "query")
+        self.expected_true = self._counter(
+            "expected_true_alarms",
+            "Sum of `posterior` over the evidence records stored: how many of their matches are expected to be one "
+            "event. Records whose posterior is null are left out.",
+            "query",
+        )
+        self.expected_false = self._counter(
+            "expected_false_alarms",
+            "Sum of 1 - `posterior` over the evidence records stored: how many of their matches are expected not to be "
+            "one event. Records whose posterior is null are left out.",
+            "query",
+        )
         self.episodes = self._counter("episodes", "Episodes of which nothing was known before.", "query")
         self.retracted = self._counter("episodes_retracted", "Retractions of episodes stored.", "query")
         self.expired = self._counter(
@@ -73,6 +85,7 @@ class Metrics:
         self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")
         self.live_replayed = self._counter("live_rows_replayed", "Rows read from the database for live readers.")
         self.live_sent = self._counter("live_matches_sent", "Matches handed to live readers.")
+        self.live_evidence_sent = self._counter("live_evidence_sent", "Evidence of matches handed to live readers.")
         self.live_episodes_sent = self._counter("live_episodes_sent", "Changes of episodes handed to live readers.")
         self.live_alerts_sent = self._counter("live_alerts_sent", "Changes of alerts handed to live readers.")
         self.alerts = self._gauge("alerts", "Alerts stored now.", "state")

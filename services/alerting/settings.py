@@ -100,6 +100,10 @@ class AlertingSettings(ComponentSettings):
         10 * 2**30,
         description="Most bytes of match records kept, as the newest thousand let expect; indexes take as much again.",
     )
+    evidence_most_bytes: MostBytes = Field(
+        10 * 2**30,
+        description="Most bytes of evidence kept; the oldest beyond goes before its match does.",
+    )
     episodes_most_bytes: MostBytes = Field(
         10 * 2**30, description="Most bytes of revisions of episodes kept; the oldest beyond go before their time."
     )
@@ -184,6 +188,7 @@ class AlertingSettings(ComponentSettings):
         """How much is kept at most, however young it is."""
         most_bytes = {
             "matches": self.matches_most_bytes,
+            "evidence": self.evidence_most_bytes,
             "episode_revisions": self.episodes_most_bytes,
             "alert_transitions": self.alerts_most_bytes,
             "dead_letters": self.dead_letters_most_bytes,

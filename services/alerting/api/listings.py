@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from operator import attrgetter
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Header, Response
 from msgspec import Struct
@@ -45,20 +46,6 @@ def list_answers(page: type[Struct]) -> dict[int | str, dict[str, Any]]:
     described = answers(page, 404, 406, 422, 503)
     described[200]["content"] |= STREAMED
     return described
-
-
-def read_page(
-    parameters: PageParameters, settings: AlertingSettings, filters: Any, read: Callable[[int | None, int], Rows]
-) -> tuple[Rows, str | None]:
-    """Return the rows of the page and the cursor to the next; None on the last.
-
-    Raises `Problem`: 422 when more items are requested than allowed, or the cursor is not one for these `filters`.
-    """
-    limit = page_limit(parameters.limit, settings.page_items, settings.page_items_max)
-    rows = read(decode_cursor(filters, parameters.cursor), limit + 1)
-    if len(rows) <= limit:
-        return rows, None
-    return rows[:limit], encode_cursor(filters, rows[limit - 1].sequence)
 
 
 def _ids(given: Any) -> Any:
@@ -125,26 +112,55 @@ class QueryListParameters(ListParameters):
     )
 
 
+class Order(NamedTuple):
+    """An order of rows, the greatest first: what of a row it goes by, the place of a row, and places as cursors."""
+
+    key: Callable[[Row[*tuple[Any, ...]]], Any]
+    place: Callable[[Row[*tuple[Any, ...]]], Any]
+    encode: Callable[[Any, Any], str]
+    decode: Callable[[Any, str | None], Any]
+
+
+NEWEST = Order(attrgetter("sequence"), attrgetter("sequence"), encode_cursor, decode_cursor)
+
+
 @dataclass(frozen=True)
 class Listing:
-    """A kind of result: its name, how to read rows newest first, the JSON text of one, and its columns.
+    """A kind of result: its name, how to read rows in order, the JSON text of one, its columns, and the order.
 
-    `read` takes a connection, filters, the sequence that the rows lie before (None: all), and how many.
+    `read` takes a connection, filters, the place that the rows lie behind (None: all), and how many.
     """
 
     name: Literal["matches", "episodes", "alerts", "dead-letters"]
-    read: Callable[[Connection, Any, int | None, int], Rows]
+    read: Callable[[Connection, Any, Any, int], Rows]
     body: Callable[[Row[*tuple[Any, ...]]], str]
     columns: Sequence[Column]
+    order: Order = NEWEST
 
-    def rows(
-        self, connection: Connection, filters: Any, queries: Sequence[str], before: int | None, limit: int
-    ) -> Rows:
-        """Return rows of all `queries`, newest first; each by its own index, which one search for all would not use."""
+    def rows(self, connection: Connection, filters: Any, queries: Sequence[str], before: Any, limit: int) -> Rows:
+        """Return rows of all `queries` in order; each by its own index, which one search for all would not use."""
         if not queries:
             return self.read(connection, filters, before, limit)
         each = [self.read(connection, replace(filters, query=query), before, limit) for query in queries]
-        return sorted((row for rows in each for row in rows), key=lambda row: -row.sequence)[:limit]
+        return sorted((row for rows in each for row in rows), key=self.order.key, reverse=True)[:limit]
+
+
+def read_page(
+    parameters: PageParameters,
+    settings: AlertingSettings,
+    filters: Any,
+    read: Callable[[Any, int], Rows],
+    order: Order = NEWEST,
+) -> tuple[Rows, str | None]:
+    """Return the rows of the page and the cursor to the next; None on the last.
+
+    Raises `Problem`: 422 when more items are requested than allowed, or the cursor is not one for these `filters`.
+    """
+    limit = page_limit(parameters.limit, settings.page_items, settings.page_items_max)
+    rows = read(order.decode(filters, parameters.cursor), limit + 1)
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], order.encode(filters, order.place(rows[limit - 1]))
 
 
 class Lists:
@@ -172,7 +188,7 @@ class Lists:
                 raise Problem(404, f"query: there is no query {unknown[0][:100]!r}", {"Vary": "Accept"})
             if form == "json":
                 return self._page(connection, listing, wanted, filters, queries, newest)
-        before = decode_cursor((filters, queries), wanted.cursor)
+        before = listing.order.decode((filters, queries), wanted.cursor)
         times = wanted.times or ("rfc3339" if form == "csv" else "us")
         parts = self._parts(partial(listing.rows, filters=filters, queries=queries), listing, before, wanted.limit)
         return Export(FORMATS[form](parts, listing.columns, times), listing.name, form, self._seats)
@@ -188,14 +204,14 @@ class Lists:
     ) -> Response:
         others = {} if newest is None else {"last_event_id": str(newest(connection))}  # before the rows: none is missed
         read = partial(listing.rows, connection, filters, queries)
-        rows, more = read_page(wanted, self._settings, (filters, queries), read)
+        rows, more = read_page(wanted, self._settings, (filters, queries), read, listing.order)
         bodies = [body_with_times(listing.body(row), wanted.times or "us") for row in rows]
         page = json_page(bodies, next_cursor=more, **others)
         page.headers["Vary"] = "Accept"
         return page
 
     def _parts(
-        self, read: Callable[..., Rows], listing: Listing, before: int | None, limit: int | None
+        self, read: Callable[..., Rows], listing: Listing, before: Any, limit: int | None
     ) -> Iterator[list[str]]:
         """Yield JSON texts, some at a time: no transaction waits for a slow reader."""
         left = limit
@@ -207,7 +223,7 @@ class Lists:
                 yield [listing.body(row) for row in rows]
             if len(rows) < count:
                 return
-            before, left = rows[-1].sequence, None if left is None else left - len(rows)
+            before, left = listing.order.place(rows[-1]), None if left is None else left - len(rows)
 
 
 class Export(StreamingResponse):

@@ -1,4 +1,4 @@
-"""GET /v1/live: matches, episodes and alerts as server-sent events, as soon as they are stored."""
+"""GET /v1/live: matches, their evidence, episodes and alerts as server-sent events, as soon as they are stored."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -66,7 +66,7 @@ def live_router(
 
     @router.get(
         "",
-        summary="Matches, episodes and alerts as they are stored",
+        summary="Matches, their evidence, episodes and alerts as they are stored",
         response_class=Response,
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(404, 422, 503)},
     )
@@ -78,6 +78,9 @@ def live_router(
 
         An event of type `superseded`, `{"id": ..., "superseded_by": ...}`, takes a match back: a larger one of its
         query follows. It may name a match that was never sent.
+
+        An event of type `evidence` says whether the match whose `id` it has is one event; the data is the record of
+        the topic evidence. One that comes before its match does is part of the match, too.
 
         With kind=episodes or kind=all an event of type `episode` has an episode as it is now, and `episode_retracted`
         takes one back; the data is the episode as in /v1/episodes/{id}. Revisions between two events may be left

@@ -1,18 +1,20 @@
-"""What the API answers with: matches, episodes, alerts, dead letters, as their records are declared."""
+"""What the API answers with: matches, evidence, episodes, alerts, dead letters, as their records are declared."""
 
 from functools import cache
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct, structs
 
 from coincide.wire.fields import Int64
 from coincide.wire.json_schema import schemas_of
 from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.results.episode_record import EpisodeRecord
+from coincide.wire.results.evidence_record import EvidenceRecord
 from coincide.wire.results.match_record import MatchRecord
 from services.alerting.records.alert import Alert, Change
+from services.alerting.store.evidence_rows import OF_THE_MATCH
 from services.common.http.pages import NEXT_CURSOR
 from services.common.http.query_contract import query_components
 
@@ -27,9 +29,33 @@ LastEvent = Annotated[
 ]
 
 
+def _evidence() -> type[Struct]:
+    """Return the declaration of what a match shows of its evidence: the record without what the match says itself."""
+    fields = [
+        (each.name, each.type, *(() if each.default is NODEFAULT else (each.default,)))
+        for each in structs.fields(EvidenceRecord)
+        if each.name not in OF_THE_MATCH
+    ]
+    said = {"__doc__": "Whether the members of a match are of one event."}
+    return defstruct("Evidence", fields, kw_only=True, frozen=True, namespace=said)
+
+
+if TYPE_CHECKING:
+    Evidence = EvidenceRecord
+else:
+    Evidence = _evidence()
+
+
 class Match(MatchRecord, frozen=True, kw_only=True):
     """Detections whose times probably lie within the windows of a query, as the fusion job found them."""
 
+    evidence: Annotated[
+        Evidence | None,
+        Meta(
+            description="Whether its members are of one event; null while that is not told, and for queries without "
+            "`event`."
+        ),
+    ]
     superseded_by: Annotated[
         str | UnsetType,
         Meta(description="Id of the match that enlarges this one; absent while the match is live."),

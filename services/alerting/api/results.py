@@ -2,13 +2,13 @@
 
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Row
 
-from coincide.wire.fields import LONGEST_NAME
+from coincide.wire.fields import INT64_MAX, LONGEST_NAME
 from coincide.wire.results.dead_letter import DeadLetter, Source
 from services.alerting.api.listings import (
     FLAGS,
@@ -17,6 +17,7 @@ from services.alerting.api.listings import (
     Listing,
     ListParameters,
     Lists,
+    Order,
     QueryListParameters,
     list_answers,
     read_page,
@@ -36,8 +37,8 @@ from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter
 from services.alerting.store.live_rows import newest_sequence
-from services.alerting.store.match_rows import MatchFilter, with_member
-from services.common.http.pages import PageParameters, json_page
+from services.alerting.store.match_rows import MatchFilter, SurestPlace, with_member
+from services.common.http.pages import PageParameters, decode_name_cursor, encode_cursor, json_page, not_ours
 from services.common.http.problem import Problem
 from services.common.http.route_table import IN_PATH
 
@@ -57,34 +58,75 @@ class MatchParameters(QueryListParameters):
         le=1,
         description="Only matches whose `probability`, the one that their query has a threshold for, is at least this.",
     )
+    min_posterior: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Only matches whose evidence has a `posterior` of at least this; those without one are left out.",
+    )
+    order: Literal["newest", "posterior"] = Field(
+        "newest",
+        description="newest: those stored last first; posterior: those that are most probably one event first, without "
+        "those whose posterior is not known. What is stored later is on none of the pages that follow.",
+    )
     superseded: Literal["false", "true", "any"] = Field(
         "false", description="false: only live matches; true: only those that a larger match superseded; any: both."
     )
 
 
-MATCHES = Listing(
-    "matches",
-    match_rows.read_newest_first,
-    lambda row: match_rows.match_body(row.body, row.superseded_by),
-    columns_of(Match),
+def _match_body(row: Row[*tuple[Any, ...]]) -> str:
+    return match_rows.match_body(row.body, row.superseded_by, row.evidence)
+
+
+def _encode_place(filters: Any, place: SurestPlace) -> str:
+    return encode_cursor(filters, f"{place.posterior!r} {place.sequence} {place.upto}")
+
+
+def _decode_place(filters: Any, cursor: str | None) -> SurestPlace | None:
+    name = decode_name_cursor(filters, cursor)
+    if name is None:
+        return None
+    try:
+        posterior, sequence, upto = name.split(" ")
+        place = SurestPlace(float(posterior), int(sequence), int(upto))
+    except ValueError:
+        raise not_ours(cursor) from None
+    if not (0 <= place.posterior <= 1 and all(0 <= each <= INT64_MAX for each in place[1:])):
+        raise not_ours(cursor)
+    return place
+
+
+SUREST = Order(
+    attrgetter("posterior", "sequence"),
+    lambda row: SurestPlace(row.posterior, row.sequence, row.upto),
+    _encode_place,
+    _decode_place,
 )
+MATCHES = Listing("matches", match_rows.read_newest_first, _match_body, columns_of(Match))
+SUREST_MATCHES = Listing("matches", match_rows.read_surest_first, _match_body, columns_of(Match), SUREST)
 
 
 def matches_router(engine: Engine, lists: Lists) -> APIRouter:
     """Return the routes that read matches."""
     router = APIRouter(prefix="/v1/matches", tags=["matches"])
 
-    @router.get("", responses=list_answers(MatchPage), summary="Matches, newest stored first")
+    @router.get("", responses=list_answers(MatchPage), summary="Matches, newest stored first, or the surest first")
     def list_matches(wanted: Annotated[MatchParameters, Query()], accept: Accept = None) -> Response:
         """Return the matches that pass every filter, live ones unless asked otherwise.
 
         New ones never shift the pages of a cursor; what is superseded meanwhile is left out of those still to come.
         """
-        superseded = FLAGS[wanted.superseded]
         filters = MatchFilter(
-            None, wanted.area, wanted.sensor, wanted.from_, wanted.to, wanted.min_probability, superseded
+            area=wanted.area,
+            sensor=wanted.sensor,
+            from_us=wanted.from_,
+            to_us=wanted.to,
+            min_probability=wanted.min_probability,
+            superseded=FLAGS[wanted.superseded],
+            min_posterior=wanted.min_posterior,
         )
-        return lists.answer(MATCHES, wanted, filters, accept, newest_sequence)
+        listing = SUREST_MATCHES if wanted.order == "posterior" else MATCHES
+        return lists.answer(listing, wanted, filters, accept, newest_sequence)
 
     @router.get("/{id}", responses=answers(Match, 404, 422), summary="One match")
     def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it

@@ -7,10 +7,11 @@ from sqlalchemy import Engine
 
 from services.alerting.store.alert_rows import AlertFilter
 from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.evidence_rows import EvidenceFilter
 from services.alerting.store.live_rows import RowFilters, StoredRow, newest_sequence, read_page
 from services.alerting.store.match_rows import MatchFilter
 
-EVERYTHING = [RowFilters(MatchFilter(), EpisodeFilter(), AlertFilter())]
+EVERYTHING = [RowFilters(MatchFilter(), EvidenceFilter(), EpisodeFilter(), AlertFilter())]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ from services.alerting.records.records import (
     one_line,
     read_dead_letter,
     read_episode,
+    read_evidence,
     read_match,
     read_query_record,
 )
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
 from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
 from services.alerting.store.episode_rows import ReceivedEpisode
+from services.alerting.store.evidence_rows import ReceivedEvidence
 from services.alerting.store.match_rows import ReceivedMatch
 from services.common.clock import system_clock_us
 from services.common.log.records import Record
@@ -38,6 +40,7 @@ class Batch:
     """What one poll brought, ready to be stored; of `statuses` and `controls` the newest by key, None a tombstone."""
 
     matches: list[ReceivedMatch] = field(default_factory=list)
+    evidence: list[ReceivedEvidence] = field(default_factory=list)
     episodes: list[ReceivedEpisode] = field(default_factory=list)
     dead_letters: list[ReceivedDeadLetter] = field(default_factory=list)
     changes: list[QueryRecord] = field(default_factory=list)
@@ -67,6 +70,11 @@ def sort_records(records: Sequence[Record], metrics: Metrics, names: TopicNames)
 def _add_match(batch: Batch, record: Record) -> None:
     value = _value(record)
     batch.matches.append(ReceivedMatch(read_match(value), one_line(value)))
+
+
+def _add_evidence(batch: Batch, record: Record) -> None:
+    value = _value(record)
+    batch.evidence.append(ReceivedEvidence(read_evidence(value), one_line(value), _received_at_us(record)))
 
 
 def _add_episode(batch: Batch, record: Record) -> None:
@@ -130,6 +138,7 @@ def _received_at_us(record: Record) -> int:
 
 READERS: dict[str, Callable[[Batch, Record], None]] = {
     TOPICS.matches: _add_match,
+    TOPICS.evidence: _add_evidence,
     TOPICS.episodes: _add_episode,
     TOPICS.dead_letters: _add_dead_letter,
     TOPICS.queries: _add_change,

@@ -23,6 +23,7 @@ from services.alerting.store.alert_rows import StoredAlert, count_by_state, dist
 from services.alerting.store.dead_letter_rows import insert_dead_letters
 from services.alerting.store.delivery_rows import give_up, settle, waiting_by_receiver
 from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
+from services.alerting.store.evidence_rows import StoredEvidence, insert_evidence
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
@@ -39,25 +40,26 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class NewRows:
-    """The rows that were new: matches, revisions of episodes, and changes of alerts, each in order of sequence."""
+    """The rows that were new: matches, evidence, revisions of episodes, changes of alerts; each kind in order."""
 
     matches: list[StoredMatch] = field(default_factory=list)
+    evidence: list[StoredEvidence] = field(default_factory=list)
     revisions: list[NewRevision] = field(default_factory=list)
     alerts: list[StoredAlert] = field(default_factory=list)
 
     def for_readers(self) -> list[StoredRow]:
-        """Return what live readers hear of, in order of sequence: matches, and of each episode what counts now."""
+        """Return what live readers hear of, in order: matches, evidence, and of each episode what counts now."""
         current: dict[str, StoredEpisode] = {}
         for each in map(NewRevision.stored, self.revisions):
             current.pop(each.id, None)
             current[each.id] = each
-        rows: list[StoredRow] = [*self.matches, *current.values(), *distinct(self.alerts)]
+        rows: list[StoredRow] = [*self.matches, *self.evidence, *current.values(), *distinct(self.alerts)]
         return sorted(rows, key=attrgetter("sequence"))
 
 
 @dataclass
 class Storage:
-    """The one writer of matches, episodes, dead letters, queries, status and alerts."""
+    """The one writer of matches, evidence, episodes, dead letters, queries, status and alerts."""
 
     engine: Engine
     metrics: Metrics
@@ -92,6 +94,8 @@ class Storage:
         settle(connection, batch.deliveries)
         matches = insert_matches(connection, batch.matches)
         self._count(TOPICS.matches, len(matches), len(batch.matches))
+        new_evidence = insert_evidence(connection, batch.evidence)
+        self._count(TOPICS.evidence, len(new_evidence), len(batch.evidence))
         revisions = insert_episodes(connection, batch.episodes, system_clock_us())
         self._count(TOPICS.episodes, len(revisions), len(batch.episodes))
         letters = insert_dead_letters(connection, batch.dead_letters)
@@ -99,7 +103,7 @@ class Storage:
         store_status(connection, batch.statuses)
         alerts = self.raising.raise_for(connection, matches, revisions)
         alerts += self.raising.acknowledge(connection, batch.controls)
-        return NewRows(matches, revisions, alerts)
+        return NewRows(matches, new_evidence, revisions, alerts)
 
     def begin_anew(self) -> None:
         """Forget what was noticed of the system when this process last wrote the database: another has since."""
@@ -166,6 +170,7 @@ class Storage:
                 )
             else:
                 new.matches += one.matches
+                new.evidence += one.evidence
                 new.revisions += one.revisions
                 new.alerts += one.alerts
         with self.engine.begin() as connection:
@@ -191,6 +196,7 @@ class Storage:
                 if of_batches:
                     self.conditions.note_status(max(of_batches) / 1000)
         self._observe_matches(new.matches, now_s)
+        self._observe_evidence(new.evidence)
         self._observe_episodes(new.revisions, now_s)
 
     def _observe_matches(self, new: Sequence[StoredMatch], now_s: float) -> None:
@@ -200,6 +206,12 @@ class Storage:
         for match in new:
             if match.supersedes:
                 self.metrics.superseded.labels(match.query).inc(len(match.supersedes))
+
+    def _observe_evidence(self, new: Sequence[StoredEvidence]) -> None:
+        for each in new:
+            if each.posterior is not None:
+                self.metrics.expected_true.labels(each.query).inc(each.posterior)
+                self.metrics.expected_false.labels(each.query).inc(1 - each.posterior)
 
     def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
         came = [each.received.received_at_us for each in new if each.came_with_detection]

@@ -13,6 +13,7 @@ from services.alerting.live.hub import LiveFilter, LiveHub, Reader
 from services.alerting.metrics import Metrics
 from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.store.evidence_rows import StoredEvidence
 from services.alerting.store.live_rows import StoredRow, newest_sequence, read_page
 from services.alerting.store.match_rows import StoredMatch, match_body
 from services.common.access.caller import caller_in
@@ -27,15 +28,20 @@ def events_of(match: StoredMatch, is_shown: bool) -> str:
         f"event: superseded\ndata: {json.dumps({'id': id_, 'superseded_by': match.id})}\n\n" for id_ in match.supersedes
     ]
     if is_shown:
-        body = match_body(match.body, match.superseded_by)
+        body = match_body(match.body, match.superseded_by, match.evidence)
         return f"{''.join(taken_back)}id: {match.sequence}\nevent: match\ndata: {body}\n\n"
     return f"{''.join(taken_back[:-1])}id: {match.sequence}\n{taken_back[-1]}"
 
 
-def event_of(row: StoredEpisode | StoredAlert) -> str:
-    """Return the event of an episode or alert: its present state, or the episode's retraction."""
-    kind = "alert" if isinstance(row, StoredAlert) else "episode_retracted" if row.is_retracted else "episode"
-    return f"id: {row.sequence}\nevent: {kind}\ndata: {row.body}\n\n"
+def event_of(row: StoredEvidence | StoredEpisode | StoredAlert) -> str:
+    """Return the event of evidence, of an episode or alert as it is now, or of the episode's retraction."""
+    return f"id: {row.sequence}\nevent: {_kind(row)}\ndata: {row.body}\n\n"
+
+
+def _kind(row: StoredEvidence | StoredEpisode | StoredAlert) -> str:
+    if isinstance(row, StoredEpisode):
+        return "episode_retracted" if row.is_retracted else "episode"
+    return "alert" if isinstance(row, StoredAlert) else "evidence"
 
 
 RETRY_MS = 1_000
@@ -128,6 +134,7 @@ class LiveStream(EventSourceResponse):
         wanted = [each for each in rows if self._filter.wants(each)]
         shown = [isinstance(each, StoredMatch) and self._filter.shows(each) for each in wanted]
         self._metrics.live_sent.inc(sum(shown))
+        self._metrics.live_evidence_sent.inc(sum(isinstance(each, StoredEvidence) for each in wanted))
         self._metrics.live_episodes_sent.inc(sum(isinstance(each, StoredEpisode) for each in wanted))
         self._metrics.live_alerts_sent.inc(sum(isinstance(each, StoredAlert) for each in wanted))
         texts = (

@@ -1,4 +1,4 @@
-"""The live hub: it hands newly stored matches, episodes and alerts to the readers whose filters they pass."""
+"""The live hub: it hands new matches, evidence, episodes and alerts to the readers whose filters they pass."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Literal
 from services.alerting.metrics import Metrics
 from services.alerting.store.alert_rows import AlertFilter, StoredAlert
 from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.evidence_rows import EvidenceFilter, StoredEvidence
 from services.alerting.store.live_rows import RowFilters, StoredRow
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
 from services.common.http.shares import Shares
@@ -17,7 +18,10 @@ Kind = Literal["matches", "episodes", "alerts", "all"]
 
 @dataclass(frozen=True)
 class LiveFilter:
-    """Which matches, episodes and alerts a reader wants; None asks for all, and so does naming no query."""
+    """Which matches, episodes and alerts a reader wants; None asks for all, and so does naming no query.
+
+    Who wants matches wants their evidence.
+    """
 
     queries: tuple[str, ...] = ()
     area: str | None = None
@@ -30,6 +34,8 @@ class LiveFilter:
             return False
         if isinstance(row, StoredMatch):
             return self.kind in ("matches", "all") and (self.shows(row) or bool(row.supersedes))
+        if isinstance(row, StoredEvidence):
+            return self.kind in ("matches", "all")
         return self.kind in ("alerts" if isinstance(row, StoredAlert) else "episodes", "all")
 
     def shows(self, match: StoredMatch) -> bool:
@@ -41,12 +47,13 @@ class LiveFilter:
         return [self._filters_of(query) for query in self.queries or (None,)]
 
     def _filters_of(self, query: str | None) -> RowFilters:
-        of_all = RowFilters(
-            MatchFilter(query=query, area=self.area),
-            EpisodeFilter(query=query, area=self.area),
-            AlertFilter(query=query, area=self.area),
+        with_matches = self.kind in ("matches", "all")
+        return RowFilters(
+            MatchFilter(query=query, area=self.area) if with_matches else None,
+            EvidenceFilter(query=query, area=self.area) if with_matches else None,
+            EpisodeFilter(query=query, area=self.area) if self.kind in ("episodes", "all") else None,
+            AlertFilter(query=query, area=self.area) if self.kind in ("alerts", "all") else None,
         )
-        return RowFilters(**{name: each for name, each in of_all._asdict().items() if self.kind in (name, "all")})
 
 
 class Reader:

@@ -12,6 +12,7 @@ from coincide.wire.declarations.query_record import QueryRecord, decode_query
 from coincide.wire.rebuild_record import KEY_PREFIX
 from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.results.episode_record import EpisodeRecord
+from coincide.wire.results.evidence_record import EvidenceRecord
 from coincide.wire.results.match_record import MatchRecord
 from coincide.wire.status_record import StatusRecord
 from services.common.nesting import MOST_LEVELS, is_too_deep
@@ -41,6 +42,7 @@ decode_status = msgspec.json.Decoder(StatusRecord).decode
 
 
 _match_decoder = msgspec.json.Decoder(MatchRecord)
+_evidence_decoder = msgspec.json.Decoder(EvidenceRecord)
 _episode_decoder = msgspec.json.Decoder(EpisodeRecord)
 _dead_letter_decoder = msgspec.json.Decoder(DeadLetter)
 
@@ -51,6 +53,14 @@ def read_match(value: bytes) -> MatchRecord:
     of_members = (member.sensor for member in match.members)
     _refuse_nul(value, match.id, match.query, match.area, *(match.supersedes or ()), *of_members)
     return match
+
+
+def read_evidence(value: bytes) -> EvidenceRecord:
+    """Return the evidence in `value`; see `read_match`."""
+    evidence = _evidence_decoder.decode(value)
+    of_members = (text for member in evidence.members for text in (member.sensor, member.id))
+    _refuse_nul(value, evidence.id, evidence.query, evidence.area, *of_members)
+    return evidence
 
 
 def read_episode(value: bytes) -> EpisodeRecord:
@@ -98,6 +108,7 @@ class Topics:
     episodes: str = "episodes"
     deliveries: str = "deliveries"
     alert_controls: str = "alert-controls"
+    evidence: str = "evidence"
 
     def names(self) -> tuple[str, ...]:
         """Return every name."""
@@ -109,7 +120,7 @@ class Topics:
 
     def without_holes(self) -> tuple[str, ...]:
         """Return those that are not compacted: each offset has a record until Kafka deletes the oldest."""
-        return self.matches, self.episodes, self.dead_letters
+        return self.matches, self.evidence, self.episodes, self.dead_letters
 
     def awaited(self) -> tuple[str, ...]:
         """Return those that requests change, of one partition each: who changes one waits until it was read so far."""

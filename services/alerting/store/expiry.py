@@ -1,6 +1,7 @@
 """Retention: old rows are deleted in chunks so small that storing never waits long."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,13 +16,14 @@ from services.alerting.store.tables import (
     deliveries,
     episode_revisions,
     episodes,
+    evidence,
     matches,
     metadata,
     supersessions,
 )
 
 #: The tables that have the records themselves; the others are small beside them, and go with them.
-RECORDS = (matches.name, episode_revisions.name, alert_transitions.name, dead_letters.name)
+RECORDS = (matches.name, evidence.name, episode_revisions.name, alert_transitions.name, dead_letters.name)
 NEWEST = 1000
 
 Bound = tuple[int, str]  # what was received before is deleted, and why: age or room
@@ -31,8 +33,15 @@ def delete_old(connection: Connection, table: Table, before_us: int, limit: int)
     """Delete up to `limit` rows received before `before_us`, the oldest first; return how many."""
     key = list(table.primary_key.columns)
     received_at_us = table.c.received_at_us
-    old = select(*key).where(received_at_us < before_us).order_by(received_at_us)
+    old = select(*key).where(received_at_us < before_us).order_by(received_at_us, *key)
     return connection.execute(delete(table).where(tuple_(*key).in_(old.limit(limit)))).rowcount
+
+
+def delete_evidence(connection: Connection, before_us: int, limit: int) -> int:
+    """Delete the evidence of those matches that `delete_old` is about to delete; return how much there was."""
+    received_at_us = matches.c.received_at_us
+    old = select(matches.c.id).where(received_at_us < before_us).order_by(received_at_us, matches.c.sequence)
+    return connection.execute(delete(evidence).where(evidence.c.id.in_(old.limit(limit)))).rowcount
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,9 @@ class Expiry:
     """Deletes one chunk a call while there is something to delete, then rests.
 
     Age counts from when ingest received a match's last member, or the newest detection of an episode or of what an
-    alert is about, and from when a dead letter entered its topic, so that filling the database again does not make
-    old records young. Once a round it looks how much is stored, and whether some of it goes before its time.
+    alert is about, and from when evidence or a dead letter entered its topic, so that filling the database again does
+    not make old records young. Evidence goes with its match, however young it is. Once a round it looks how much is
+    stored, and whether some of it goes before its time.
     """
 
     engine: Engine
@@ -103,21 +113,25 @@ class Expiry:
         return {name: max((too_old_us[name], "age"), (self._full_before_us[name], "room")) for name in RECORDS}
 
     def _delete(self, connection: Connection, bounds: Mapping[str, Bound]) -> dict[tuple[str, str], int]:
-        deleted: dict[tuple[str, str], int] = {}
+        deleted: Counter[tuple[str, str]] = Counter()
 
         def is_done(table: Table, bound: Bound) -> bool:
             before_us, reason = bound
-            rows = deleted[table.name, reason] = delete_old(connection, table, before_us, self.chunk_rows)
+            rows = delete_old(connection, table, before_us, self.chunk_rows)
+            deleted[table.name, reason] += rows
             return rows < self.chunk_rows
 
         # A superseded match must not come to life again while it waits to be deleted. It was received no later than
         # what supersedes it: once no match from before is left, their supersessions are forgotten.
+        of_evidence = evidence.name, bounds[matches.name][1]
+        deleted[of_evidence] = delete_evidence(connection, bounds[matches.name][0], self.chunk_rows)
         oldest_are_gone = is_done(matches, bounds[matches.name])
         if any(deleted.values()):
             forget_blocks(connection)
         if oldest_are_gone:
             oldest_us = connection.execute(select(func.min(matches.c.received_at_us))).scalar_one() or 0
             is_done(supersessions, max(bounds[matches.name], (oldest_us, "age")))
+        is_done(evidence, bounds[evidence.name])
         # The revision that counts of an episode was received when the episode was, and goes after it.
         if is_done(episodes, bounds[episode_revisions.name]):
             is_done(episode_revisions, bounds[episode_revisions.name])

@@ -1,4 +1,4 @@
-"""What the live stream has: matches, episodes and alerts in the one order in which they were stored or changed."""
+"""What the live stream has: matches, evidence, episodes and alerts in the order in which they were stored."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -7,27 +7,29 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from services.alerting.store import alert_rows, episode_rows, match_rows
+from services.alerting.store import alert_rows, episode_rows, evidence_rows, match_rows
 from services.alerting.store.alert_rows import AlertFilter, StoredAlert
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode
+from services.alerting.store.evidence_rows import EvidenceFilter, StoredEvidence
 from services.alerting.store.match_blocks import end_of_blocks
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
-from services.alerting.store.tables import alerts, episodes, matches
+from services.alerting.store.tables import alerts, episodes, evidence, matches
 
-StoredRow = StoredMatch | StoredEpisode | StoredAlert
+StoredRow = StoredMatch | StoredEvidence | StoredEpisode | StoredAlert
 
 
 class RowFilters(NamedTuple):
     """Which rows of each kind; None leaves out the kind."""
 
     matches: MatchFilter | None = None
+    evidence: EvidenceFilter | None = None
     episodes: EpisodeFilter | None = None
     alerts: AlertFilter | None = None
 
 
 def newest_sequence(connection: Connection) -> int:
     """Return the greatest sequence stored; 0 when there is none."""
-    columns = matches.c.sequence, episodes.c.changed_sequence, alerts.c.changed_sequence
+    columns = matches.c.sequence, evidence.c.sequence, episodes.c.changed_sequence, alerts.c.changed_sequence
     return max(connection.execute(select(func.max(column))).scalar() or 0 for column in columns)
 
 
@@ -61,6 +63,8 @@ def _reads(
     """Return, for each kind, what reads up to so many rows with a sequence above another, oldest first."""
     if filters.matches is not None:
         yield partial(match_rows.read_after, connection, filters.matches, upto=upto)
+    if filters.evidence is not None:
+        yield partial(evidence_rows.read_after, connection, filters.evidence, upto=upto)
     if filters.episodes is not None:
         yield partial(episode_rows.read_after, connection, filters.episodes)
     if filters.alerts is not None:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, Connection, FromClause, Row, Select, select
+from sqlalchemy import Column, Connection, FromClause, Row, Select, func, literal, select, tuple_
 
 from coincide.wire.results.match_record import MatchRecord
 from services.alerting.store.dialect import (
     Rows,
+    in_this_order,
     insert_ignoring_duplicates,
     insert_tuples,
     newest_first,
@@ -23,6 +24,7 @@ from services.alerting.store.dialect import (
     where_equal,
     where_overlaps,
 )
+from services.alerting.store.evidence_rows import evidence_of_match
 from services.alerting.store.match_blocks import (
     BLOCK_BY_BLOCK,
     has_sensor,
@@ -31,10 +33,13 @@ from services.alerting.store.match_blocks import (
     ranges_within,
     widen_blocks,
 )
-from services.alerting.store.tables import match_sensors, matches, supersessions
+from services.alerting.store.tables import evidence, match_sensors, matches, supersessions
 
 BY_AND_SUPERSEDED = supersessions.c.superseded_by, supersessions.c.superseded
 ANY_SUPERSESSION = select(supersessions.c.superseded).limit(1)
+#: What a list of the surest selects from: no other order would find the surest first.
+BY_EVIDENCE = in_this_order(evidence, matches)
+ANY_EVIDENCE = select(evidence.c.id).limit(1)
 
 
 def with_member(body: str, name: str, value: object) -> str:
@@ -77,7 +82,8 @@ class ReceivedMatch(NamedTuple):
 class StoredMatch(msgspec.Struct, frozen=True, gc=False):
     """A stored match, for the live stream; `sequence` is its place in the order of insertion.
 
-    `superseded_by` is None while it is live; `supersedes` are the ids for which it was the first to do so.
+    `superseded_by` is None while it is live; `supersedes` are the ids for which it was the first to do so. `evidence`
+    is that record's JSON, None while there is none.
     """
 
     sequence: int
@@ -88,6 +94,7 @@ class StoredMatch(msgspec.Struct, frozen=True, gc=False):
     body: str
     superseded_by: str | None
     supersedes: Sequence[str] = ()
+    evidence: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,7 @@ class MatchFilter:
     to_us: int | None = None
     min_probability: float | None = None
     superseded: bool | None = None
+    min_posterior: float | None = None
 
 
 def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) -> list[StoredMatch]:
@@ -122,11 +130,11 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
 def read_match(connection: Connection, id_: str) -> str | None:
     """Return the JSON of the match `id_`, superseded or not; None when there is none."""
     row = connection.execute(_select(matches.c.body).where(matches.c.id == id_)).first()
-    return None if row is None else match_body(row.body, row.superseded_by)
+    return None if row is None else match_body(*row)
 
 
 def read_newest_first(connection: Connection, filters: MatchFilter, before: int | None, limit: int) -> Rows:
-    """Return up to `limit` (sequence, body, superseded_by) with a sequence below `before`, newest first."""
+    """Return up to `limit` (sequence, body, superseded_by, evidence) with a sequence below `before`, newest first."""
     sequence = matches.c.sequence
     if filters.sensor is not None:
         statement = _filtered(_select(sequence, matches.c.body, of=BLOCK_BY_BLOCK), filters)
@@ -144,6 +152,44 @@ def read_newest_first(connection: Connection, filters: MatchFilter, before: int 
     return found
 
 
+class SurestPlace(NamedTuple):
+    """A place in the order of posteriors, the greatest first, among what was stored up to a sequence.
+
+    So what is stored while somebody turns pages is on none of them.
+    """
+
+    posterior: float
+    sequence: int
+    upto: int
+
+
+def read_surest_first(connection: Connection, filters: MatchFilter, before: SurestPlace | None, limit: int) -> Rows:
+    """Return up to `limit` (posterior, sequence, upto, body, superseded_by, evidence) behind a place, surest first.
+
+    Matches whose posterior is not known have no place. The sequence is that of the evidence.
+    """
+    e, m = evidence.c, matches.c
+    upto = _newest(connection) if before is None else before.upto
+    columns = e.posterior, e.sequence, literal(upto).label("upto"), m.body
+    beside = BY_EVIDENCE.outerjoin(supersessions, supersessions.c.superseded == m.id)
+    statement = select(*columns, supersessions.c.superseded_by, e.body.label("evidence")).select_from(beside)
+    is_older = e.sequence + 0 <= upto, m.sequence <= upto  # + 0: no index of sequences is worth the order
+    statement = statement.where(m.id == e.id, e.posterior.is_not(None), *is_older)
+    statement = _filtered(where_equal(statement, (e.query, filters.query)), filters)
+    if filters.min_posterior is not None:
+        statement = statement.where(e.posterior >= filters.min_posterior)  # where the index is left
+    if filters.sensor is not None:
+        statement = statement.where(has_sensor(filters.sensor))
+    if before is not None:
+        statement = statement.where(tuple_(e.posterior, e.sequence) < tuple_(before.posterior, before.sequence))
+    return connection.execute(statement.order_by(e.posterior.desc(), e.sequence.desc()).limit(limit)).all()
+
+
+def _newest(connection: Connection) -> int:
+    sequences = (matches.c.sequence, evidence.c.sequence)
+    return max(connection.execute(select(func.max(each))).scalar() or 0 for each in sequences)
+
+
 def read_after(
     connection: Connection, filters: MatchFilter, after: int, limit: int, upto: int | None = None
 ) -> list[StoredMatch]:
@@ -157,18 +203,24 @@ def read_after(
         statement = statement.where(m.sequence <= upto)
     rows = connection.execute(statement.limit(limit)).all()
     supersedes = read_supersessions(connection, [row.id for row in rows])
-    return [msgspec.structs.replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
+    return [_of_row(row, supersedes.get(row.id, ())) for row in rows]
 
 
-def match_body(body: str, superseded_by: str | None) -> str:
-    """Return the JSON of a match as it was written, with `superseded_by` added where another match superseded it."""
-    return body if superseded_by is None else with_member(body, "superseded_by", superseded_by)
+def _of_row(row: Row[*tuple[Any, ...]], supersedes: Sequence[str] = ()) -> StoredMatch:
+    names = ("sequence", "id", "query", "area", "received_at_us", "body", "superseded_by", "evidence")
+    return StoredMatch(**{name: getattr(row, name) for name in names}, supersedes=supersedes)
+
+
+def match_body(body: str, superseded_by: str | None, evidence_body: str | None) -> str:
+    """Return the JSON of a match as it was written, with its evidence, and by which match it was superseded, if any."""
+    told = f'{body.rstrip()[:-1]},"evidence":{evidence_of_match(evidence_body)}}}'
+    return told if superseded_by is None else with_member(told, "superseded_by", superseded_by)
 
 
 def _stored(
     connection: Connection, new: Sequence[tuple[int, ReceivedMatch]], supersedes: Mapping[str, Sequence[str]]
 ) -> list[StoredMatch]:
-    superseded_by = _superseding(connection, new[0][0]) if new else {}
+    beside = _beside(connection, new[0][0]) if new else {}
     return [
         StoredMatch(
             sequence,
@@ -177,21 +229,21 @@ def _stored(
             record.area,
             record.received_at_us,
             body,
-            superseded_by.get(record.id),
+            by,
             supersedes.get(record.id, ()),
+            its_evidence,
         )
         for sequence, (record, body) in new
+        for by, its_evidence in [beside.get(record.id, (None, None))]
     ]
 
 
-def _superseding(connection: Connection, first: int) -> dict[str, str]:
-    """Return, by id, what supersedes the matches from the sequence `first` on."""
-    if connection.execute(ANY_SUPERSESSION).first() is None:
+def _beside(connection: Connection, first: int) -> dict[str, tuple[str | None, str | None]]:
+    """Return, by id, what supersedes the matches from the sequence `first` on, and their evidence, where either is."""
+    if all(connection.execute(of).first() is None for of in (ANY_SUPERSESSION, ANY_EVIDENCE)):
         return {}
-    of_match = supersessions.c.superseded == matches.c.id
-    pairs = select(matches.c.id, supersessions.c.superseded_by).join(supersessions, of_match)
-    rows = connection.execute(pairs.where(matches.c.sequence >= first))
-    return {row.id: row.superseded_by for row in rows}
+    rows = connection.execute(_select(matches.c.id).where(matches.c.sequence >= first))
+    return {row.id: (row.superseded_by, row.evidence) for row in rows}
 
 
 def _row(sequence: int, match: ReceivedMatch) -> tuple[object, ...]:
@@ -211,9 +263,10 @@ def _row(sequence: int, match: ReceivedMatch) -> tuple[object, ...]:
 
 
 def _select(*columns: Column[Any], of: FromClause = matches) -> Select[Any]:
-    """Select `columns` and, last, `superseded_by`, which is NULL of a live match."""
-    whether = supersessions.c.superseded == matches.c.id
-    return select(*columns, supersessions.c.superseded_by).select_from(of.outerjoin(supersessions, whether))
+    """Select `columns` and, last, `superseded_by` and `evidence`, NULL of a live match and of one without."""
+    m, by, e = matches.c, supersessions.c, evidence.c
+    beside = of.outerjoin(supersessions, by.superseded == m.id).outerjoin(evidence, e.id == m.id)
+    return select(*columns, by.superseded_by, e.body.label("evidence")).select_from(beside)
 
 
 def _filtered(statement: Select[Any], filters: MatchFilter) -> Select[Any]:
@@ -222,6 +275,8 @@ def _filtered(statement: Select[Any], filters: MatchFilter) -> Select[Any]:
     statement = where_overlaps(statement, (m.earliest_us, m.latest_us), filters.from_us, filters.to_us)
     if filters.min_probability is not None:
         statement = statement.where(m.probability >= filters.min_probability)
+    if filters.min_posterior is not None:  # no index of posteriors: the order of insertion is worth more
+        statement = statement.where(func.coalesce(evidence.c.posterior, -1.0) >= filters.min_posterior)
     if filters.superseded is not None:
         by = supersessions.c.superseded_by
         statement = statement.where(by.is_not(None) if filters.superseded else by.is_(None))

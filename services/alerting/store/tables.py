@@ -3,10 +3,10 @@
 All times are microseconds since the epoch, UTC. `body` columns hold the Kafka record's JSON, unchanged but for
 white space. `received_at_us`, by which retention counts, is the same after a rebuild: of a match, when ingest had its
 last member in hand; of an episode, when it had the newest detection that changed it; of a dead letter and of an
-episode's retraction, Kafka's record time, when it entered its topic.
+episode's retraction and of evidence, Kafka's record time, when it entered its topic.
 
-`sequence` columns of matches and of revisions of episodes are one order, that of insertion, in which no number comes
-back: where a reader of the live stream stands is one number.
+`sequence` columns of matches, evidence and revisions of episodes are one order, that of insertion, in which no number
+comes back: where a reader of the live stream stands is one number.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
@@ -68,6 +68,22 @@ supersessions = Table(
     Index("ix_supersessions_superseded_by", "superseded_by"),
     Index("ix_supersessions_received_at_us", "received_at_us"),
     sqlite_with_rowid=False,
+)
+
+evidence = Table(
+    "evidence",
+    metadata,
+    Column("id", Text, primary_key=True),  # of its match: stored, still to come, or no more
+    Column("sequence", BigInteger, nullable=False, unique=True),
+    Column("query", Text, nullable=False),
+    Column("area", Text, nullable=False),
+    Column("posterior", Double),  # NULL where it is not known
+    Column("received_at_us", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("ix_evidence_query_sequence", "query", "sequence"),
+    Index("ix_evidence_posterior_sequence", "posterior", "sequence"),
+    Index("ix_evidence_query_posterior_sequence", "query", "posterior", "sequence"),
+    Index("ix_evidence_received_at_us", "received_at_us"),
 )
 
 episodes = Table(

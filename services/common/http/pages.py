@@ -86,7 +86,7 @@ def decode_cursor(filters: Any, cursor: str | None) -> int | None:
     """Return the sequence in `cursor`, None for the first page; a 422 `Problem` when it is none for these `filters`."""
     place = _place(filters, cursor)
     if place is not None and (type(place) is not int or not 0 <= place < 2**63):
-        raise _not_ours(cursor)
+        raise not_ours(cursor)
     return place
 
 
@@ -94,7 +94,7 @@ def decode_name_cursor(filters: Any, cursor: str | None) -> str | None:
     """Return the name in `cursor`, as `decode_cursor` does the sequence of lists that are in order of insertion."""
     place = _place(filters, cursor)
     if place is not None and not isinstance(place, str):
-        raise _not_ours(cursor)
+        raise not_ours(cursor)
     return place
 
 
@@ -107,13 +107,14 @@ def _place(filters: Any, cursor: str | None) -> Any:
     except (ValueError, TypeError, binascii.Error, RecursionError):
         place = fingerprint = None
     if not isinstance(place, int | str) or not isinstance(fingerprint, str):
-        raise _not_ours(cursor)
+        raise not_ours(cursor)
     if fingerprint != _fingerprint(filters):
         raise Problem(422, "cursor: was returned for other filters; repeat the filters of the first page with it")
     return place
 
 
-def _not_ours(cursor: str | None) -> Problem:
+def not_ours(cursor: str | None) -> Problem:
+    """Return the problem of a cursor that no list has given."""
     return Problem(422, f"cursor: {(cursor or '')[:80]!r} is not one that this service returned as next_cursor")
 
 

@@ -62,6 +62,32 @@ def match_record(id_: str = "m-1", **fields: Any) -> Record:
     return record(TOPICS.matches, match(id_, **fields))
 
 
+def evidence(id_: str = "m-1", posterior: float | None = 0.75, **others: Any) -> dict[str, Any]:
+    """The evidence of a match of `match()`; without a posterior it says that nobody has watched the area yet."""
+    said: dict[str, Any] = {"v": 1, "id": id_, "query": "sn1987a", "query_version": 1, "area": "sn1987a"}
+    said |= {"bits": None if posterior is None else 3.5, "posterior": posterior}
+    if posterior is None:
+        return {**said, "unknown": "not_watched_yet", "rates": "declared", "terms": [], "members": [], **others}
+    said |= {"posterior_least": posterior, "posterior_greatest": posterior, "rates": "declared"}
+    terms = [{"kind": "events", "bits": -12.5, "sentence": "Events come twice a day."}]
+    terms.append({"kind": "times", "bits": 16.0, "sentence": "The times fit well."})
+    members = [{"sensor": sensor, "id": f"h-{sensor}", "belongs": posterior} for sensor in ("imb", "baksan")]
+    return {**said, "terms": terms, "members": members, **others}
+
+
+def evidence_record(
+    id_: str = "m-1", posterior: float | None = 0.75, timestamp: int = RECEIVED_AT_MS, **others: Any
+) -> Record:
+    return record(TOPICS.evidence, evidence(id_, posterior, **others), timestamp=timestamp)
+
+
+def shown(a_match: dict[str, Any], its_evidence: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A match as REST and the live stream show it: its evidence says nothing again that the match says."""
+    said = ("v", "query", "query_version", "area")
+    seen = its_evidence and {name: value for name, value in its_evidence.items() if name not in said}
+    return {**a_match, "evidence": seen}
+
+
 def episode(id_: str = "e-1", revision: int = 1, state: str = "open", **others: Any) -> dict[str, Any]:
     said = {"v": 1, "id": id_, "query": "intruder", "query_version": 3, "area": "bay", "revision": revision}
     span = {

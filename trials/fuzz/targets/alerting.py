@@ -25,6 +25,7 @@ from tests.services.alerting.sample_records import (
     control_record,
     dead_letter,
     episode_record,
+    evidence_record,
     match_record,
     record,
     retraction,
@@ -45,6 +46,7 @@ RECEIVER = control_record("receiver/ops", {"v": 1, "receiver": OPS})
 STORY = [*RULED, RECEIVER, match_record("m-0"), episode_record("e-0", area="hill"), shard_record(0)]
 PAGES = {
     TOPICS.matches: ("/v1/matches?format=csv", "/v1/matches", "/v1/alerts"),
+    TOPICS.evidence: ("/v1/matches?format=csv", "/v1/matches?order=posterior", "/v1/alerts"),
     TOPICS.episodes: ("/v1/episodes?format=csv", "/v1/episodes", "/v1/alerts"),
     TOPICS.dead_letters: ("/v1/dead-letters?format=csv", "/v1/dead-letters"),
     TOPICS.queries: ("/v1/queries", "/v1/queries?format=yaml", "/v1/queries/intruder/versions"),
@@ -142,6 +144,11 @@ TARGETS = (
         "matches",
         TOPICS.matches,
         [match_record(), match_record("m-2", supersedes=["m-0"]), *_of_contract("matches", TOPICS.matches)],
+    ),
+    _target(
+        "evidence",
+        TOPICS.evidence,
+        [evidence_record("m-0"), evidence_record("m-0", None), *_of_contract("evidence", TOPICS.evidence)],
     ),
     _target(
         "episodes",

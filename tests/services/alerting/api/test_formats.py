@@ -26,6 +26,7 @@ from tests.services.alerting.sample_records import (
     change_record,
     dead_letter_record,
     episode_record,
+    evidence_record,
     match,
     match_record,
     record,
@@ -166,6 +167,20 @@ def test_duckdb_reads_the_file(api: Api, tmp_path: Path) -> None:
         f"SELECT m.sensor, count(*) FROM (SELECT unnest(members) m FROM '{tmp_path / 'matches.parquet'}') GROUP BY 1"
     )
     assert sorted(duckdb.sql(unnested).fetchall()) == [("baksan", 7), ("imb", 7)]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_evidence_has_columns_that_are_empty_without_it(api: Api, form: Format) -> None:
+    api.store(*[match_record(f"m-{n}") for n in range(3)])
+    interval: dict[str, Any] = {"posterior_least": 0.5, "posterior_greatest": 0.75}
+    api.store(evidence_record("m-0", 0.625, **interval), evidence_record("m-1", None))
+    rows = read(api, "matches", form).set_index("id")
+    figures = [f"evidence_{name}" for name in ("bits", "posterior", "posterior_least", "posterior_greatest")]
+    assert rows.loc["m-0", figures].tolist() == [3.5, 0.625, 0.5, 0.75]
+    assert rows.loc[["m-1", "m-2"], figures].isna().all(axis=None)
+    assert rows.loc["m-1", "evidence_unknown"] == "not_watched_yet"
+    assert [term["bits"] for term in json.loads(rows.loc["m-0", "evidence_terms"])] == [-12.5, 16.0]
+    assert read(api, "matches", form, order="posterior")["id"].tolist() == ["m-0"]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

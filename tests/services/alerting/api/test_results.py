@@ -6,16 +6,23 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
+from services.alerting.api.results import SUREST
+from services.common.http.pages import encode_cursor
+from services.common.http.problem import Problem
 from tests.coincide.fusion.inputs import STREAMS, Row, frame, put, started
 from tests.coincide.fusion.outputs import matches
 from tests.services.alerting.clients import Api
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     TOPICS,
+    change_record,
     dead_letter_record,
+    evidence,
+    evidence_record,
     match,
     match_record,
     record,
+    shown,
 )
 
 
@@ -39,9 +46,9 @@ def test_a_match_is_served_as_it_was_written_with_what_alerting_does_not_look_at
     occurred = {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2, "mode_us": 1}
     said: dict[str, Any] = {"occurred": occurred, "chance_rate_hz": 1.25e-05, "new": [None]}
     stored = api.store(match_record("m-1", **said))
-    assert api.client.get("/v1/matches/m-1").json() == match("m-1", **said)
+    assert api.client.get("/v1/matches/m-1").json() == shown(match("m-1", **said))
     page = api.client.get("/v1/matches").json()
-    assert (page["items"], page["last_event_id"]) == ([match("m-1", **said)], str(stored[-1].sequence))
+    assert (page["items"], page["last_event_id"]) == ([shown(match("m-1", **said))], str(stored[-1].sequence))
     missing = api.client.get("/v1/matches/m-2")
     assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
 
@@ -50,6 +57,7 @@ def test_live_matches_are_shown_and_superseded_ones_where_asked_for(api: Api) ->
     pair = match("m-2", edges=[{"between": ["a", "b"], "probability": 0.5}], supersedes=[])
     triple = match("m-3", sensors=("imb", "baksan", "kamiokande-ii"), supersedes=["m-2"], occurred=None)
     api.store(*[record(TOPICS.matches, each) for each in (pair, triple)])
+    pair, triple = shown(pair), shown(triple)
     taken_back = {**pair, "superseded_by": "m-3"}
 
     items = partial(api.items, "/v1/matches")
@@ -76,7 +84,7 @@ def test_a_least_probability_is_that_which_the_query_thresholds(api: Api) -> Non
     api.store(*[record(TOPICS.matches, each) for each in fused])
 
     by_query = {each["query"]: each for each in api.items("/v1/matches")}
-    assert by_query == {each["query"]: each for each in fused}
+    assert by_query == {each["query"]: shown(each) for each in fused}
     assert by_query["joint"]["probability"] == by_query["joint"]["joint"]["probability"]
     least = min(edge["probability"] for edge in by_query["edges"]["edges"])
     assert by_query["edges"]["probability"] == least > by_query["edges"]["joint"]["probability"]
@@ -94,6 +102,69 @@ def test_a_match_superseded_between_two_pages_is_left_out(api: Api) -> None:
     assert [item["id"] for item in next(pages)] == ["m-2"]
     api.store(match_record("m-9", supersedes=["m-1"]))
     assert [item["id"] for item in next(pages)] == ["m-0"]
+
+
+ORDERS = ("newest", "posterior")
+POSTERIORS = {"m-0": 0.5, "m-1": 0.997, "m-2": None, "m-3": 0.5, "m-5": 0.003}
+
+
+def store_judged(api: Api) -> None:
+    """Six matches, all but m-4 with evidence, which came in another order."""
+    api.store(change_record("sn1987a", 1), *[match_record(f"m-{n}") for n in range(6)])
+    api.store(*[evidence_record(id_, posterior) for id_, posterior in POSTERIORS.items()])
+
+
+def test_matches_by_how_sure_it_is_that_they_are_one_event(api: Api) -> None:
+    store_judged(api)
+    ids = partial(ids_of, api)
+    assert ids(order="posterior") == ["m-1", "m-3", "m-0", "m-5"]
+    assert ids(min_posterior="0.5") == ["m-3", "m-1", "m-0"]
+    assert ids(min_posterior="0.5", order="posterior", query="sn1987a") == ["m-1", "m-3", "m-0"]
+    assert ids(min_posterior="0") == ["m-5", "m-3", "m-1", "m-0"]
+    [surest] = api.items("/v1/matches", order="posterior", limit="1")
+    assert surest == shown(match("m-1"), evidence("m-1", 0.997))
+
+
+def test_pages_of_the_surest_hold_everything_once_although_surer_and_less_sure_ones_keep_coming(api: Api) -> None:
+    api.store(*[match_record(f"m-{n:02}") for n in range(10)])
+    api.store(*[evidence_record(f"m-{n:02}", (n % 4) / 4) for n in range(10)])
+    api.store(match_record("waiting"))
+    ids: list[str] = []
+    for items in api.pages("/v1/matches", limit="3", order="posterior"):
+        ids += [item["id"] for item in items]
+        for posterior in (0.0, 0.3, 1.0):
+            new = f"new-{len(ids)}-{posterior}"
+            api.store(match_record(new), evidence_record(new, posterior))
+        api.store(evidence_record("waiting", 0.2))
+    assert ids == [f"m-{n:02}" for n in sorted(range(10), key=lambda n: (n % 4, n), reverse=True)]
+
+
+def test_pages_of_the_surest_of_two_queries_are_one_list(api: Api) -> None:
+    api.store(change_record("a", 1), change_record("b", 1))
+    api.store(*[match_record(f"m-{n}", query="ab"[n % 2]) for n in range(8)])
+    api.store(*[evidence_record(f"m-{n}", (n * 3 % 8) / 8, query="ab"[n % 2]) for n in range(8)])
+    pages = list(api.pages("/v1/matches", limit="3", order="posterior", query="a,b"))
+    told = [item["evidence"]["posterior"] for page in pages for item in page]
+    assert told == [n / 8 for n in reversed(range(8))]
+
+
+def test_a_cursor_of_one_order_is_none_of_the_other(api: Api) -> None:
+    store_judged(api)
+    of = {order: api.client.get(f"/v1/matches?limit=1&order={order}").json()["next_cursor"] for order in ORDERS}
+    for order, other in (ORDERS, ORDERS[::-1]):
+        assert api.client.get("/v1/matches", params={"cursor": of[order], "order": order}).status_code == 200
+        refused = api.client.get("/v1/matches", params={"cursor": of[order], "order": other})
+        assert (refused.status_code, "cursor" in refused.json()["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize("place", ["", "0.5 1", "0.5 1 2 3", "x 1 2", "nan 1 2", "2 1 2", "0.5 -1 2", f"0.5 1 {2**63}"])
+def test_a_cursor_that_somebody_made_up_is_refused(place: str) -> None:
+    with pytest.raises(Problem, match="next_cursor"):
+        SUREST.decode((), encode_cursor((), place))
+
+
+def ids_of(api: Api, **filters: str) -> list[str]:
+    return [item["id"] for page in api.pages("/v1/matches", **filters) for item in page]
 
 
 def test_times_overlap_with_closed_ends(api: Api) -> None:
@@ -114,6 +185,9 @@ def test_times_overlap_with_closed_ends(api: Api) -> None:
         ("matches?limit=x", ["limit"]),
         ("matches?min_probability=1.1", ["min_probability"]),
         ("matches?min_probability=nan", ["min_probability"]),
+        ("matches?min_posterior=1.1", ["min_posterior", "1.1", "1"]),
+        ("matches?order=surest", ["order", "surest", "newest", "posterior"]),
+        ("matches?order=posterior&cursor=abc", ["cursor", "abc"]),
         ("matches?from=1987", ["from"]),
         ("matches?superseded=yes", ["superseded"]),
         ("matches?cursor=abc", ["cursor"]),

@@ -20,6 +20,7 @@ from tests.services.alerting.sample_records import (
     dead_letter_record,
     episode,
     episode_record,
+    evidence,
     match,
     match_record,
     query,
@@ -37,6 +38,8 @@ MATCHES: list[dict[str, Any]] = [{"v": 2}, {"probability": 1.5}, {"earliest_us":
 MATCHES += [{"latest_us": 1.5}, {"members": []}, {"supersedes": "m-0"}, {"supersedes": [None]}, {"supersedes": ["m-1"]}]
 EPISODES: list[dict[str, Any]] = [{"v": 2}, {"revision": -1}, {"revision": 2**63}, {"start_us": 201}]
 EPISODES += [{"state": "final", "open": True}, {"received_at_us": None}, {"best_probability": 1.5}]
+EVIDENCE: list[dict[str, Any]] = [{"v": 2}, {"posterior": 1.5}, {"unknown": "equal"}, {"bits": "many"}, {"area": "b\0"}]
+EVIDENCE += [{"members": [{"sensor": "s\0", "id": "d", "belongs": 0.5}]}]
 NO_RETRACTION = [{**retraction(), "retracted": False}, retraction(by=["e-1"]), retraction(replaced_by="e-2")]
 CHANGE = {"v": 1, "id": "q", "version": 1, "changed_at_us": 1}
 NESTED: dict[str, Any] = {"id": "q"}
@@ -55,6 +58,7 @@ MALFORMED: dict[str, list[Any]] = {
         *(match(**fields) for fields in MATCHES),
     ],
     TOPICS.episodes: [None, b"{", DEEP, *(episode(**fields) for fields in EPISODES), *NO_RETRACTION],
+    TOPICS.evidence: [None, b"{", DEEP, *(evidence(**fields) for fields in EVIDENCE)],
     TOPICS.dead_letters: [
         DEEP,
         BEYOND + json.dumps(dead_letter()).encode()[1:],

@@ -10,7 +10,7 @@ from services.alerting.live.hub import LiveFilter
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.log.records import Record
 from tests.services.alerting.clients import DEADLINE_S, Client, Event, Live, applied, eventually, is_open
-from tests.services.alerting.sample_records import match_record
+from tests.services.alerting.sample_records import episode_record, evidence, evidence_record, match_record
 
 pytestmark = pytest.mark.anyio
 
@@ -208,3 +208,36 @@ async def test_a_view_made_of_the_events_is_the_list_of_live_matches_wherever_th
 def _enlarging(chance: random.Random, prefix: str, number: int) -> Record:
     smaller = chance.sample(range(number), k=min(number, chance.randint(0, 2)))
     return match_record(f"{prefix}{number}", supersedes=[f"{prefix}{each}" for each in smaller])
+
+
+async def test_evidence_is_an_event_of_its_own_that_a_reader_resumes_after(live: Live) -> None:
+    following = await is_open(live.client())
+    of_episodes = await is_open(live.client(filter_=LiveFilter(kind="episodes")))
+    [stored] = live.store("m-1")
+    [told] = live.store(evidence_record("m-1", 0.75, query="q"))
+    live.store(evidence_record("m-1", 0.75, query="q"))  # again
+    live.store(evidence_record("m-2", None, query="q"))  # its match is still to come
+    live.store("m-2", episode_record("e-1"))
+    await following.until(lambda c: c.ids == ["m-1", "m-2"])
+    assert following.said == [("match", "m-1"), ("evidence", "m-1"), ("evidence", "m-2"), ("match", "m-2")]
+    assert following.all_events[1] == Event("evidence", told.sequence, evidence("m-1", 0.75, query="q"))
+    assert [event.data["evidence"] and event.data["evidence"]["unknown"] for event in following.all_events[::3]] == [
+        None,
+        "not_watched_yet",
+    ]
+    await of_episodes.until(lambda c: len(c.all_events) == 1)
+    assert of_episodes.said == [("episode", "e-1")]
+    for after in (stored.sequence, told.sequence):
+        resumed = live.client(after=after)
+        await resumed.until(lambda c: c.ids == ["m-2"])
+        assert resumed.all_events == [each for each in following.all_events if (each.id or 0) > after]
+    assert live.database.count("live_evidence_sent_total") == 2 + 2 + 1
+
+
+async def test_evidence_passes_the_filters_of_its_match(live: Live) -> None:
+    live.store(*[evidence_record(f"m-{query}-{area}", query=query, area=area) for query in "pq" for area in "xy"])
+    client = live.client(after=0, filter_=LiveFilter(queries=("p",), area="x"))
+    await client.until(lambda c: bool(c.all_events))
+    live.store(evidence_record("m-q", query="q", area="x"), evidence_record("m-p", query="p", area="x"))
+    await client.until(lambda c: len(c.all_events) == 2)
+    assert client.said == [("evidence", "m-p-x"), ("evidence", "m-p")]

@@ -4,13 +4,14 @@ from typing import Any
 
 from services.alerting.store.expiry import delete_old
 from services.alerting.store.live_rows import newest_sequence
-from services.alerting.store.match_rows import MatchFilter, read_after, read_newest_first
+from services.alerting.store.match_rows import MatchFilter, read_after, read_newest_first, read_surest_first
 from services.alerting.store.tables import matches
 from tests.services.alerting.sample_records import (
     RECEIVED_AT_MS,
     TOPICS,
     Database,
     drawn_conditions,
+    evidence_record,
     match,
     match_record,
     record,
@@ -30,13 +31,22 @@ def test_filters_agree_with_their_definition(database: Database) -> None:
     chance = random.Random(1987)
     written = [_random_match(chance, number) for number in range(120)]
     database.store([record(TOPICS.matches, m) for m in written])
+    posteriors = {m["id"]: chance.choice([None, 0.1, 0.25, 0.5, 1.0]) for m in written if chance.random() < 0.8}
+    judged = chance.sample(sorted(posteriors), len(posteriors))
+    of_query = {m["id"]: {"query": m["query"], "area": m["area"]} for m in written}
+    database.store([evidence_record(id_, posteriors[id_], **of_query[id_]) for id_ in judged])
     superseded = {id_ for m in written for id_ in m["supersedes"]}
     seen = 0
+    choices: dict[str, Any] = {"sensor": ["s1", "s2", "s3"], "superseded": [True, False]}
     for _ in range(200):
-        wanted = MatchFilter(**drawn_conditions(chance, sensor=["s1", "s2", "s3"], superseded=[True, False]))
+        wanted = MatchFilter(**drawn_conditions(chance, **choices, min_posterior=[0.0, 0.25, 1.0]))
         backward = database.read(read_newest_first, wanted, None, 1000)
         forward = database.read(read_after, wanted, 0, 1000)
-        expected = [m["id"] for m in written if _passes(m, wanted, m["id"] in superseded)]
+        passing = [m for m in written if _passes(m, wanted, m["id"] in superseded)]
+        expected = [m["id"] for m in passing if _is_as_sure(posteriors.get(m["id"]), wanted)]
+        sure = [(posteriors[id_], judged.index(id_), id_) for id_ in expected if posteriors.get(id_) is not None]
+        by_posterior = database.read(read_surest_first, wanted, None, 1000)
+        assert [json.loads(row.body)["id"] for row in by_posterior] == [id_ for *_, id_ in sorted(sure, reverse=True)]
         assert [json.loads(row.body)["id"] for row in reversed(backward)] == expected
         assert [stored.id for stored in forward] == expected
         seen += len(expected)
@@ -65,6 +75,10 @@ def _random_match(chance: random.Random, number: int) -> dict[str, Any]:
         latest_us=earliest_us + chance.randrange(30),
         supersedes=[f"m-{chance.randrange(number)}"] if number and chance.random() < 0.4 else [],
     )
+
+
+def _is_as_sure(posterior: float | None, wanted: MatchFilter) -> bool:
+    return wanted.min_posterior is None or (posterior is not None and posterior >= wanted.min_posterior)
 
 
 def _passes(m: dict[str, Any], wanted: MatchFilter, is_superseded: bool) -> bool:

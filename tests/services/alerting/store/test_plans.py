@@ -11,13 +11,31 @@ from services.alerting.store import alert_rows, dead_letter_rows, delivery_rows,
 from services.alerting.store.alert_rows import AlertFilter
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.evidence_rows import EvidenceFilter
 from services.alerting.store.live_rows import RowFilters
-from services.alerting.store.match_rows import MatchFilter
+from services.alerting.store.match_rows import MatchFilter, SurestPlace
 from services.alerting.store.query_rows import unknown_queries
-from tests.services.alerting.sample_records import Database, dead_letter_record, episode_record, match_record, ruled
+from tests.services.alerting.sample_records import (
+    Database,
+    dead_letter_record,
+    episode_record,
+    evidence_record,
+    match_record,
+    ruled,
+)
 
-LARGE = ("matches", "episodes", "episode_revisions", "alerts", "alert_transitions", "deliveries", "dead_letters")
+LARGE = (
+    "matches",
+    "evidence",
+    "episodes",
+    "episode_revisions",
+    "alerts",
+    "alert_transitions",
+    "deliveries",
+    "dead_letters",
+)
 TEMPORARY = "USE TEMP B-TREE FOR ORDER BY"
+LEAST = {"min_probability": 0.5, "min_posterior": 0.5}
 TIMES = {"from_us": 100, "to_us": 200}
 
 Read = Callable[[Connection], Any]
@@ -37,7 +55,23 @@ def lists(module: Any, filter_: type[Any], **conditions: Any) -> dict[str, Read]
 
 
 READS: dict[str, Read] = {
-    **lists(match_rows, MatchFilter, query="q", area="bay", sensor="s", min_probability=0.5, superseded=False),
+    **lists(
+        match_rows,
+        MatchFilter,
+        query="q",
+        area="bay",
+        sensor="s",
+        min_probability=0.5,
+        superseded=False,
+        min_posterior=0.5,
+    ),
+    **{
+        f"the surest{', on' if before else ''}: {', '.join(some) or 'all'}": partial(
+            match_rows.read_surest_first, filters=MatchFilter(**some), before=before, limit=101
+        )
+        for before in (None, SurestPlace(0.5, 7, 2**40))
+        for some in ({}, {"query": "q"}, {"min_posterior": 0.5}, {"query": "q", "min_posterior": 0.5}, {"sensor": "s"})
+    },
     **lists(episode_rows, EpisodeFilter, query="q", area="bay", min_probability=0.5, state="open", retracted=False),
     **lists(alert_rows, AlertFilter, query="q", area="bay", kind="match", severity="warning", state="firing"),
     **lists(dead_letter_rows, DeadLetterFilter, reason="late", area="bay", sensor="s", source="fusion"),
@@ -54,8 +88,8 @@ READS: dict[str, Read] = {
     **{
         f"the live stream: {name}": partial(live_rows.read_page, filters=[RowFilters(*each)], after=7, upto=2**40)
         for name, each in {
-            "everything": (MatchFilter(), EpisodeFilter(), AlertFilter()),
-            "of a query": (MatchFilter(query="q"), None, None),
+            "everything": (MatchFilter(), EvidenceFilter(), EpisodeFilter(), AlertFilter()),
+            "of a query": (MatchFilter(query="q"), EvidenceFilter(query="q"), None, None),
         }.items()
     },
 }
@@ -65,6 +99,7 @@ READS: dict[str, Read] = {
 def stored(database: Database) -> Engine:
     database.store([ruled("intruder", to=["ops"]), dead_letter_record()])
     database.store([match_record(f"m-{n}") for n in range(50)] + [episode_record(f"e-{n}") for n in range(50)])
+    database.store([evidence_record(f"m-{n}", n / 50) for n in range(50)])
     return database.engine
 
 

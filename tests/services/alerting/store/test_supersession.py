@@ -121,5 +121,6 @@ def test_what_supersedes_is_counted_once(database: Database) -> None:
 
 def test_a_body_is_served_as_it_was_written_and_by_what_it_is_superseded() -> None:
     body = ' {"id": "m-1", "members": [{}]} '
-    assert match_body(body, None) == body
-    assert json.loads(match_body(body, 'm-"2"')) == {"id": "m-1", "members": [{}], "superseded_by": 'm-"2"'}
+    assert json.loads(match_body(body, None, None)) == {"id": "m-1", "members": [{}], "evidence": None}
+    superseded = {"id": "m-1", "members": [{}], "evidence": {"bits": 2.5}, "superseded_by": 'm-"2"'}
+    assert json.loads(match_body(body, 'm-"2"', '{"v": 1, "bits": 2.5}')) == superseded
