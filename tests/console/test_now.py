@@ -101,7 +101,7 @@ def test_the_evidence_says_why(open_page: OpenPage, line: Line) -> None:
     panel = page.get_by_role("complementary", name="Evidence")
     expect(panel).to_contain_text("mic-1 + mic-3")
     expect(panel).to_contain_text(
-        re.compile(r"The times of mic-1 and mic-3 lie within the windows? of bang with 9\d\.\d %")
+        re.compile(r"By their clocks, the times of mic-1 and mic-3 lie within the windows? of bang with 9\d\.\d %")
     )
     expect(panel).to_contain_text("Whether it is one event also depends on how much else the sensors report")
     expect(panel).to_contain_text("30 % is needed")

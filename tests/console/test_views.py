@@ -47,7 +47,7 @@ class View(NamedTuple):
 VIEWS = {
     "now": View("/?span=90&area=harbour", "may have happened together"),
     "1987": View(f"/?{urlencode(YEAR_1987)}", "sn1987a"),
-    "evidence": View("/", "How probable"),  # of a bang, as `address_of` says
+    "evidence": View("/", "How well the times fit"),  # of a bang, as `address_of` says
     "queries": View("/queries", "neutrino + neutrino"),
     "query": View("/queries?query=bang", "What it can find", "The query"),
     "threshold": View(f"/queries?query={TWO_OF_THREE}", "These would", "Threshold"),

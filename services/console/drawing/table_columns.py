@@ -25,6 +25,7 @@ def drawn_match(match: MatchAnswer) -> dict[str, Any]:
         "query": match.query,
         "area": match.area,
         "probability": match.probability,
+        "posterior": match.posterior,
         "first": min(member.detected_at_us for member in match.members),
         "last": max(member.detected_at_us for member in match.members),
         "occurred": None if occurred is None else [occurred.mean_us, occurred.p05_us, occurred.p95_us],

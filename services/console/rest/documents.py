@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from msgspec import UNSET, Struct, field
 
 from coincide.wire.payload import ShownPayload
+from services.console.rest.evidence_answers import EvidenceAnswer
 
 Item = TypeVar("Item")
 
@@ -88,6 +89,12 @@ class MatchAnswer(Struct, frozen=True, kw_only=True):
     joint: JointAnswer | None = None
     edges: list[EdgeAnswer] | None = None
     superseded_by: str | None = None
+    evidence: EvidenceAnswer | None = None
+
+    @property
+    def posterior(self) -> float | None:
+        """How probable it is that it is one event; None where that is not known."""
+        return None if self.evidence is None else self.evidence.posterior
 
 
 class WindowAnswer(Struct, frozen=True):

@@ -15,10 +15,12 @@ import msgspec
 
 from services.console.metrics import ConsoleMetrics
 from services.console.rest.documents import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, SupersededAnswer
+from services.console.rest.evidence_answers import EvidenceAnswer
 from services.console.rest.services import Rest, RestError, Services, problem_sentence, reason_of
 
 KINDS: dict[str, type[Any]] = {
     "match": MatchAnswer,
+    "evidence": EvidenceAnswer,
     "superseded": SupersededAnswer,
     "episode": EpisodeAnswer,
     "episode_retracted": EpisodeAnswer,

@@ -89,11 +89,12 @@ export function words(scene, times, { kind, thing }) {
   if (kind === "match") {
     const sensors = thing.members.map((each) => each.sensor).join(", ");
     const when = thing.occurred ? [`happened most likely between ${times.exact(thing.occurred[1])} and ${times.exact(thing.occurred[2])}`] : [];
-    return [`${thing.query}: ${percent(thing.probability)}`, `${sensors} may have happened together`, ...when];
+    const sure = thing.posterior === null || thing.posterior === undefined ? [] : [`one event: ${percent(thing.posterior)}`];
+    return [`${thing.query}: times fit with ${percent(thing.probability)}`, `${sensors} may have happened together`, ...sure, ...when];
   }
   if (kind === "episode") {
     const isLasting = thing.unit === "readings";
-    const most = isLasting ? "it lasted long enough with" : "the most probable of its matches has";
+    const most = isLasting ? "it lasted long enough with" : "the times of its best match fit with";
     const best = thing.probability === null ? [] : [`${most} ${percent(thing.probability)}`];
     const state = thing.open ? "it may still go on" : "it is over";
     return [`${thing.query}: ${isLasting ? "it lasted" : "one episode"}`, `${counted(thing)} within ${duration(thing.end - thing.start)}, from ${times.exact(thing.start)}; ${state}`, ...best];

@@ -233,7 +233,7 @@ export class Timeline {
     const told = [];
     const more = left + this.scene.leftOutOf(this.from, this.to);
     if (more) told.push(`a sample of the detections: ${(detections - left).toLocaleString("en")} are drawn, ${more.toLocaleString("en")} are left out`);
-    if (matchesLeft) told.push(`the ${(matches - matchesLeft).toLocaleString("en")} most probable of ${matches.toLocaleString("en")} matches`);
+    if (matchesLeft) told.push(`the ${(matches - matchesLeft).toLocaleString("en")} best fitting of ${matches.toLocaleString("en")} matches`);
     const text = told.length ? `This shows ${told.join(", and ")}.` : "";
     if (this.note.textContent !== text) this.note.textContent = text;
     this.note.hidden = !text;

@@ -35,6 +35,10 @@ export class Scene {
       this.addDetection(area, sensor, stream, id, at, template);
     }
     for (const match of change.matches || []) this.addMatch(match);
+    for (const [id, posterior] of change.posteriors || []) {
+      const match = this.matches.get(id);
+      if (match) match.posterior = posterior;
+    }
     for (const each of change.episodes || []) this.episodes.set(each.id, each);
     for (const each of change.alerts || []) this.alerts.set(each.id, each);
     for (const id of change.goneMatches || []) this.matches.delete(id);

@@ -18,6 +18,7 @@ from services.console.drawing.table_columns import (
 from services.console.pages.now.history_of_range import KeptThings
 from services.console.pages.viewer import Viewer
 from services.console.rest.documents import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, TemplateAnswer
+from services.console.rest.evidence_answers import EvidenceAnswer
 from services.console.rest.live_feed import DETECTIONS, LiveEvent
 
 
@@ -26,6 +27,7 @@ class TimelineChange:
     """What has come, what stands no longer, and how many detections were left out on the way."""
 
     matches: list[MatchAnswer] = field(default_factory=list)
+    evidence: dict[str, EvidenceAnswer] = field(default_factory=dict)  # by the id of the match
     episodes: list[EpisodeAnswer] = field(default_factory=list)
     alerts: list[AlertAnswer] = field(default_factory=list)
     recent: list[RecentAnswer] = field(default_factory=list)
@@ -37,7 +39,7 @@ class TimelineChange:
     @classmethod
     def of_kept(cls, kept: KeptThings, recent: RecentAnswer) -> Self:
         """Return all that was found in a range."""
-        return cls(kept.matches, kept.episodes, kept.alerts, [recent])
+        return cls(matches=kept.matches, episodes=kept.episodes, alerts=kept.alerts, recent=[recent])
 
     @classmethod
     def of_events(cls, events: Sequence[LiveEvent], left_out: int) -> Self:
@@ -47,6 +49,8 @@ class TimelineChange:
         for kind, body in events:
             if kind == "match":
                 change.matches.append(body)
+            elif kind == "evidence":
+                change.evidence[body.id] = body
             elif kind == "superseded":
                 change.gone_matches.append(body.id)
             elif kind in ("episode", "episode_retracted"):
@@ -59,6 +63,7 @@ class TimelineChange:
         change.gone_episodes = [each.id for each in episodes.values() if each.retracted]
         gone = set(change.gone_matches)
         change.matches = [each for each in change.matches if each.id not in gone]
+        change.evidence = {id_: each for id_, each in change.evidence.items() if id_ not in gone}
         return change
 
     async def find_templates(self, viewer: Viewer) -> None:
@@ -79,6 +84,7 @@ class TimelineChange:
         everything = {
             "templates": {id_: drawn_template(each) for id_, each in self.templates.items()},
             "matches": [drawn_match(each) for each in self.matches],
+            "posteriors": [[id_, each.posterior] for id_, each in self.evidence.items()],
             "episodes": [drawn for each in self.episodes if (drawn := drawn_episode(each))],
             "alerts": [drawn_alert(each) for each in self.alerts],
             "detections": [row for recent in self.recent for row in drawn_detections(recent)],

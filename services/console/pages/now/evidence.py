@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,10 +16,13 @@ from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.table_columns import spread_of, template_id
 from services.console.drawing.template_words import said_of
 from services.console.pages.now.context import NowContext
+from services.console.pages.now.fit import draw_fit, judged_of
 from services.console.pages.now.history_of_range import read_recent
 from services.console.pages.now.moments import together
 from services.console.pages.now.onset_sentence import OnsetBar, onset_bars
 from services.console.pages.now.reading_curve import draw_readings, readings_of
+from services.console.pages.now.weighing import draw_weighing
+from services.console.pages.one_event_words import STRANGER_BELOW, headline, one_event
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import TimeWords, duration, probability, rate, within
@@ -31,6 +34,7 @@ from services.console.rest.documents import (
     PageAnswer,
     TemplateAnswer,
 )
+from services.console.rest.evidence_answers import EvidenceAnswer
 from services.console.rest.services import RestError, path_of, read_answer
 
 COLLECTIONS = {"match": "matches", "episode": "episodes", "alert": "alerts"}
@@ -40,16 +44,6 @@ _DETECTION = re.compile(  # see `Scene.addDetection`
 )
 T = TypeVar("T")
 Wanted = dict[str, str | int | None]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One probability of a match: of what, how much is needed, and the most that it could be; None if not known."""
-
-    of: str
-    value: float
-    threshold: float | None
-    attainable: float | None
 
 
 class Evidence:
@@ -76,6 +70,11 @@ class Evidence:
                 await self._show(kind, id_, told)
             if self._is_closed():  # meanwhile
                 self.close()
+
+    async def renew(self, evidence: Mapping[str, EvidenceAnswer]) -> None:
+        """Show anew the match whose evidence has come, by its id."""
+        if self._wanted is not None and self._wanted[0] == "match" and self._wanted[1] in evidence:
+            await self.show(*self._wanted)
 
     def _is_closed(self) -> bool:
         return self._wanted is None
@@ -118,15 +117,26 @@ class Evidence:
         (query, explanation), templates = await asyncio.gather(self._asked(match), self._templates_of(match.members))
         self._begin(" + ".join(sorted({member.sensor for member in match.members})))
         with self._panel:
-            of = f"The times of {together(member.sensor for member in match.members)} lie within the {_windows(match)}"
+            self._one_event(match.evidence, has_event="event" in query)
+            who = together(member.sensor for member in match.members)
+            of = f"By their clocks, the times of {who} lie within the {_windows(match)}"
             Words("p", f"{of} of {match.query} with {probability(match.probability)}, in {match.area}.")
             if match.superseded_by is not None:
                 self._go("A larger match has taken its place.", "match", match.superseded_by)
             self._when(match, templates, onset_bars(match, templates, query))
-            self._probabilities(match, judged_of(match, query, explanation))
+            if match.evidence is not None:
+                draw_weighing(match.evidence, self._view.viewer)
+            draw_fit(match, judged_of(match, query, explanation))
             self._chance(match)
-            self._members("Who saw it", match.members, templates)
+            self._members("Who saw it", match.members, templates, match.evidence)
             self._ways("match", id_, raw, *_span_of(match.members))
+
+    def _one_event(self, evidence: EvidenceAnswer | None, *, has_event: bool) -> None:
+        said = Words("p", headline(evidence, has_event=has_event))
+        if one_event(evidence):
+            said.classes("verdict-sentence").props["title"] = repr(evidence and evidence.posterior)
+        else:
+            said.classes("soft")
 
     async def _templates_of(self, members: list[MemberAnswer]) -> dict[str, TemplateAnswer]:
         ids = {template_id(member) for member in members} - {""}
@@ -179,33 +189,22 @@ class Evidence:
                     for at_us in (begin_us, (begin_us + end_us) // 2, end_us):
                         figure(times.clock(at_us), times.exact(at_us))
 
-    def _probabilities(self, match: MatchAnswer, judged: list[Judged]) -> None:
-        Words("h3", "How probable")
-        for each in judged:
-            with ui.element("div").classes("meter-line"):
-                Words("span", each.of).classes("meter-name")
-                figure(probability(each.value), repr(each.value))
-                with ui.element("div").classes("meter").props("aria-hidden=true"):
-                    if each.attainable is not None:
-                        ui.element("div").classes("meter-attainable").style(f"width:{each.attainable * 100:.2f}%")
-                    ui.element("div").classes("meter-value").style(f"width:{each.value * 100:.2f}%")
-                    if each.threshold is not None:
-                        ui.element("div").classes("meter-threshold").style(f"left:{each.threshold * 100:.2f}%")
-                Words("span", _said_of(each)).classes("soft small")
-        if match.joint is not None and not match.joint.certain:
-            Words("p", "Whether it reaches the threshold is not certain: the probability was computed within bounds.")
-
     def _chance(self, match: MatchAnswer) -> None:
         Words("h3", "By chance")
-        Words("p", "Whether it is one event also depends on how much else the sensors report.").classes("soft small")
         if match.chance_rate_hz is None:
             why = (match.unknown or {}).get("chance_rate_hz", "not known")
             Words("p", f"How often chance alone gives such a match is not known yet ({why.replace('_', ' ')}).")
         else:
-            said = Words("p", f"Chance alone gives so probable a match here {rate(match.chance_rate_hz)}.")
+            said = Words("p", f"Chance alone gives a match here whose times fit as well {rate(match.chance_rate_hz)}.")
             said.props["title"] = f"{match.chance_rate_hz!r} Hz"
 
-    def _members(self, title: str, members: list[MemberAnswer], templates: dict[str, TemplateAnswer]) -> None:
+    def _members(
+        self,
+        title: str,
+        members: list[MemberAnswer],
+        templates: dict[str, TemplateAnswer],
+        evidence: EvidenceAnswer | None = None,
+    ) -> None:
         times = self._view.viewer.times
         Words("h3", title)
         with ui.element("ul").classes("members"):
@@ -216,6 +215,9 @@ class Evidence:
                     said = "" if template is None else f", {said_of(template)}"
                     when = Words("span", f" seen {times.clock(member.detected_at_us)}{said}")
                     when.props["title"] = times.exact(member.detected_at_us)
+                    belongs = None if evidence is None else evidence.belongs(member.sensor, member.id)
+                    if belongs is not None:
+                        figure(belonging(belongs), repr(belongs)).classes("soft small block")
                     if attributes := msgspec.json.decode(member.attributes):
                         Words("code", json.dumps(attributes, ensure_ascii=False)).classes("block")
 
@@ -244,16 +246,16 @@ class Evidence:
                 doubt = duration(episode.uncertainty_s)
                 Words("p", f"When it was is uncertain by {doubt}: so much longer are its times than it lasted.")
             if episode.best_probability is not None:
-                of = "It lasted long enough with" if episode.is_of_readings else "The most probable match has"
+                of = "It lasted long enough with" if episode.is_of_readings else "The times of its best match fit with"
                 said = Words("p", f"{of} {probability(episode.best_probability)}.")
                 said.props["title"] = repr(episode.best_probability)
             if episode.is_of_readings:
                 Words("p", said_of_readings(episode, times))
             if page.items:
                 Words("h3", "Its matches" if page.next_cursor is None else f"Its newest {len(page.items)} matches")
-                for match in sorted(page.items, key=lambda each: -each.probability):
+                for match in sorted(page.items, key=surest_first):
                     sensors = ", ".join(member.sensor for member in match.members)
-                    self._go(f"{sensors}: {probability(match.probability)}", "match", match.id)
+                    self._go(f"{sensors}: {sure_words(match)}", "match", match.id)
             if episode.is_of_readings and episode.members:
                 self._members("Its first and its last reading", episode.members, {})
                 await self._show_curve(episode.members[0].sensor, episode.members[0].stream)
@@ -289,9 +291,9 @@ class Evidence:
             said = "".join(f", {said_of(each)}" for each in templates.values())
             Words("p", f"{told['stream']} in {area}, seen {times.day(seen_us)} {times.clock(seen_us)}{said}.")
             Words("h3", "It may have happened together with" if own else "It is in no match")
-            for match in sorted(own, key=lambda each: -each.probability)[:LISTED]:
+            for match in sorted(own, key=surest_first)[:LISTED]:
                 others = ", ".join(member.sensor for member in match.members if member.sensor != sensor)
-                self._go(f"{others}: {probability(match.probability)} ({match.query})", "match", match.id)
+                self._go(f"{others}: {sure_words(match)} ({match.query})", "match", match.id)
             await self._show_curve(sensor, str(told["stream"]))
             copy_button(self._view.viewer.rest.curl("GET", "alerting", "/v1/matches", wanted))
 
@@ -341,38 +343,26 @@ def detection_of(key: str) -> dict[str, Any]:
     return {**found.groupdict(), "at": int(found["at"])}
 
 
-def judged_of(match: MatchAnswer, query: dict[str, Any], explanation: dict[str, Any]) -> list[Judged]:
-    """Return the probabilities of a match, each with what its query asks for and what its sensors could attain."""
-    thresholds = {_pair(edge.get("between")): edge.get("threshold") for edge in query.get("within") or []}
-    attainable = {_pair(edge.get("between")): edge.get("greatest") for edge in explanation.get("edges") or []}
-    roles = {member.role: member.sensor for member in match.members}
-
-    def of_edge(between: list[str], value: float) -> Judged:
-        name = " and ".join(roles.get(role) or role for role in between)
-        pair = _pair(between)
-        return Judged(name, value, thresholds.get(pair, thresholds.get(_pair(None))), attainable.get(pair))
-
-    if match.edges is None:
-        return [of_edge([member.role or "" for member in match.members], match.probability)]
-    judged = [of_edge(edge.between, edge.probability) for edge in match.edges]
-    if match.joint is not None:
-        most = (explanation.get("joint") or {}).get("at_most")
-        judged.append(Judged("all at once", match.joint.probability, query.get("joint_threshold"), most))
-    return judged
+def surest_first(match: MatchAnswer) -> tuple[float, float]:
+    """Return a key that puts first what is most probably one event, and then that whose times fit best."""
+    return 0.0 if match.posterior is None else -match.posterior - 1, -match.probability
 
 
-def _pair(between: list[str] | None) -> frozenset[str]:
-    return frozenset(between or ())
+def sure_words(match: MatchAnswer) -> str:
+    """Return how sure it is that a match is one event, or as long as that is not known how well its times fit."""
+    sure = one_event(match.evidence)
+    return f"one event, {sure}" if sure else f"times fit with {probability(match.probability)}"
+
+
+def belonging(belongs: float) -> str:
+    """Say how probable it is that a detection belongs to the event of a match."""
+    if belongs < STRANGER_BELOW:
+        return f"perhaps a stranger: it belongs with {probability(belongs)}"
+    return f"belongs with {probability(belongs)}"
 
 
 def _windows(match: MatchAnswer) -> str:
     return "window" if match.edges is None else "windows"
-
-
-def _said_of(judged: Judged) -> str:
-    needed = None if judged.threshold is None else f"{probability(judged.threshold)} is needed"
-    most = None if judged.attainable is None else f"{probability(judged.attainable)} is the most that can be"
-    return ", ".join(each for each in (needed, most) if each)
 
 
 def _span_of(members: list[MemberAnswer]) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from services.console.pages.one_event_words import one_event
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import TimeWords, duration, probability
 from services.console.rest.documents import EpisodeAnswer, MatchAnswer
@@ -31,6 +32,7 @@ class Moment:
     counts: str = "1 match"
     is_of_readings: bool = False
     is_open: bool = False
+    one_event: str = ""  # how sure that is
 
     def is_old(self, now_us: int) -> bool:
         """Whether it is worth a jump, because nobody sees it in the present."""
@@ -50,18 +52,21 @@ class Moment:
             if self.is_old(now_us)
             else f"{_ago(now_us - self.to_us)} ago"
         )
-        many, sure = "", self._sure("Probability")
+        many, sure = "", self._sure_of_it()
         if self.count > 1:
             many = f": {self.counts} within {self._length}, which are one episode"
-            sure = self._sure("The most probable")
+            sure = self._sure("Those of the best match fit with")
         return f"What {together(self.who)} saw may have happened together {when}{many}.{sure}"
+
+    def _sure_of_it(self) -> str:
+        return f" One event, {self.one_event}." if self.one_event else self._sure("The times fit with")
 
     def _lasting(self, times: TimeWords, now_us: int) -> str:
         began = times.instant(self.from_us) if self.is_old(now_us) else f"{_ago(now_us - self.from_us)} ago"
         ended = f"from {began} on" if self.is_old(now_us) else f"until {_ago(now_us - self.to_us)} ago"
         where = f"at {together(self.who)}" if self.who else f"in {self.area}"
         lasted = f"lasts {where} since {began}" if self.is_open else f"lasted {self._length} {where} {ended}"
-        sure = self._sure("Probability that it lasted long enough")
+        sure = self._sure("It lasted long enough with")
         return f"What {self.query} asks for {lasted}: {self.counts}.{sure}"
 
     @property
@@ -69,7 +74,7 @@ class Moment:
         return duration(self.lasted_us / 1e6)
 
     def _sure(self, of: str) -> str:
-        return "" if self.best_probability is None else f" {of}: {probability(self.best_probability)}."
+        return "" if self.best_probability is None else f" {of} {probability(self.best_probability)}."
 
     def exact(self, times: TimeWords) -> str:
         """Return its times and its probability as they are."""
@@ -118,7 +123,16 @@ def _of_match(match: MatchAnswer) -> Moment:
     seen_us = [member.detected_at_us for member in match.members]
     sensors = tuple(sorted({member.sensor for member in match.members}))
     spans = min(seen_us), max(seen_us)
-    return Moment(match.area, match.query, *spans, spans[1] - spans[0], 1, sensors, match.probability)
+    return Moment(
+        match.area,
+        match.query,
+        *spans,
+        spans[1] - spans[0],
+        1,
+        sensors,
+        match.probability,
+        one_event=one_event(match.evidence),
+    )
 
 
 def _ago(length_us: int) -> str:

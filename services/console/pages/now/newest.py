@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from msgspec import structs
 from nicegui import ui
 
 from services.console.pages.now.context import NowContext
+from services.console.pages.one_event_words import one_event
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords, probability, within
 from services.console.rest.documents import EpisodeAnswer, MatchAnswer
+from services.console.rest.evidence_answers import EvidenceAnswer
 
 ROWS = 8
 MOST_KEPT = 400
 OF_ONE_QUERY = 3  # matches that no episode stands for: the most probable of each query and area
+WITHOUT_SURE = "nothing-sure"  # nobody knows of anything listed whether it is one event
 Happened = MatchAnswer | EpisodeAnswer
 
 
@@ -29,7 +33,7 @@ class NewestTable:
         self._box = ui.element("section").classes("card").props('aria-label="Newest in this view"')
         with self._box:
             Words("h2", "Newest in this view")
-            with plain_table(("When", "Where", "What", "Probability", "Why"), ""):
+            with plain_table(("When", "Where", "What", "Times fit", "One event", "Why"), ""):
                 self._rows = [_Row(view) for _ in range(ROWS)]
         self._box.set_visibility(False)
 
@@ -54,6 +58,14 @@ class NewestTable:
         self._things = {each.id: each for each in newest[:MOST_KEPT]}
         self.refresh()
 
+    def take_evidence(self, evidence: Mapping[str, EvidenceAnswer]) -> None:
+        """Take over the evidence of matches that are listed, by their ids."""
+        for id_, each in evidence.items():
+            known = self._things.get(id_)
+            if isinstance(known, MatchAnswer):
+                self._things[id_] = structs.replace(known, evidence=each)
+        self.refresh()
+
     def refresh(self) -> None:
         """List what lies in the times that are shown now."""
         shown = self._view.shown
@@ -62,6 +74,7 @@ class NewestTable:
         for row, told in zip(self._rows, [*rows[:ROWS], *([None] * ROWS)], strict=False):
             row.show(told)
         self._box.set_visibility(bool(rows))
+        self._box.classes(**{"remove" if any(each.sure for each in rows) else "add": WITHOUT_SURE})
 
 
 def lies_in(thing: Happened, from_us: int, to_us: int, shown: ShownRange) -> bool:
@@ -90,7 +103,8 @@ class ToldRow:
     thing: Happened
     when: str
     what: str
-    sure: str
+    fit: str
+    sure: str = ""
     others: int = 0
 
 
@@ -99,7 +113,8 @@ def rows_of(things: Iterable[Happened], times: TimeWords) -> list[ToldRow]:
     rows: dict[tuple[str, ...], ToldRow] = {}
     for thing in things:
         best = thing.best_probability if isinstance(thing, EpisodeAnswer) else thing.probability
-        said = times.instant(_when_us(thing)), _said(thing), "" if best is None else probability(best)
+        fit, sure = "" if best is None else probability(best), one_event(_evidence_of(thing))
+        said = times.instant(_when_us(thing)), _said(thing), fit, sure
         key = (thing.area, *said)
         rows[key] = replace(rows[key], others=rows[key].others + 1) if key in rows else ToldRow(thing, *said)
     return list(rows.values())
@@ -113,7 +128,7 @@ class _Row:
         with self._row:
             self._when = Words("td", "").classes("number")
             self._where, self._what = Words("td", ""), Words("td", "")
-            self._number = Words("td", "").classes("number")
+            self._fit, self._sure = (Words("td", "").classes("number") for _ in range(2))
             with ui.element("td"):
                 button("Evidence", self._show_evidence)
 
@@ -134,8 +149,13 @@ class _Row:
         self._when.props["title"] = self._view.viewer.times.exact(_when_us(thing))
         self._where.set_text(thing.area)
         self._what.set_text(f"{told.what} ({told.others + 1} times)" if told.others else told.what)
-        self._number.set_text(told.sure)
-        self._number.props["title"] = "" if best is None else repr(best)
+        self._fit.set_text(told.fit)
+        self._fit.props["title"] = "" if best is None else repr(best)
+        self._sure.set_text(told.sure)
+
+
+def _evidence_of(thing: Happened) -> EvidenceAnswer | None:
+    return thing.evidence if isinstance(thing, MatchAnswer) else None
 
 
 def _when_us(thing: Happened) -> int:

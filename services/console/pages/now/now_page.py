@@ -164,6 +164,9 @@ class NowView:
         if change.episodes or change.matches or gone:
             self.newest.note((*change.episodes, *change.matches), gone)
             self.story.note(change.episodes, change.matches)
+        if change.evidence:
+            self.newest.take_evidence(change.evidence)
+            await self.evidence.renew(change.evidence)
 
     def draw_steps(self) -> None:
         """Show the first steps as long as nothing was seen."""

@@ -108,7 +108,7 @@ class NowTools:
             for sign, words in (
                 ("ribbon", "when it may have happened: the darker, the more probable"),
                 ("tick", "when the sensor reported it"),
-                ("arc", "may have happened together; the stronger the colour, the more probable"),
+                ("arc", "times that fit; the stronger the colour, the better they fit"),
                 ("bar", "an episode: matches that follow each other"),
                 ("mark", "an alert"),
             ):

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from services.console.pages.now.change import TimelineChange
-from services.console.pages.now.evidence import Judged, judged_of, said_of_readings
+from services.console.pages.now.evidence import said_of_readings
+from services.console.pages.now.fit import Judged, judged_of
 from services.console.pages.time_words import TimeWords
 from services.console.rest.documents import (
     EdgeAnswer,
@@ -15,6 +16,7 @@ from services.console.rest.documents import (
     SupersededAnswer,
     WindowAnswer,
 )
+from services.console.rest.evidence_answers import EvidenceAnswer
 from services.console.rest.live_feed import LiveEvent
 from tests.services.console.pages.now.test_moments import episode, match
 
@@ -48,6 +50,8 @@ def test_of_many_events_only_what_stands_is_drawn() -> None:
     events = [
         LiveEvent("match", match("m1")),
         LiveEvent("match", match("m2")),
+        LiveEvent("evidence", EvidenceAnswer(id="m1", posterior=0.5)),
+        LiveEvent("evidence", EvidenceAnswer(id="m0", posterior=0.75)),
         LiveEvent("superseded", SupersededAnswer("m1", "m2")),
         LiveEvent("episode", episode("e1")),
         LiveEvent("episode", episode("e2", count=1)),
@@ -58,6 +62,7 @@ def test_of_many_events_only_what_stands_is_drawn() -> None:
     assert [each.id for each in change.matches] == ["m2"]
     assert [(each.id, each.count) for each in change.episodes] == [("e2", 2)]
     drawn = change.drawn()
+    assert drawn["posteriors"] == [["m0", 0.75]]
     assert (drawn["goneMatches"], drawn["goneEpisodes"], drawn["leftOut"]) == (["m1"], ["e1"], 3)
     assert drawn["episodes"][0]["count"] == 2
     assert "detections" not in drawn

@@ -11,6 +11,7 @@ from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of, 
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords
 from services.console.rest.documents import EpisodeAnswer, MatchAnswer, MemberAnswer
+from services.console.rest.evidence_answers import EvidenceAnswer
 
 AT_US = 541_064_135_000_000
 HOUR_US = 3_600_000_000
@@ -58,13 +59,19 @@ def test_what_is_long_ago_has_a_date_and_what_is_new_an_age() -> None:
     [moment] = last_moments([episode()], [])
     assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US) == (
         "What a and b saw may have happened together on 1987-02-23 at 07:35:35.0: 3 matches within 2 s, which are one "
-        "episode. The most probable: 50 %."
+        "episode. Those of the best match fit with 50 %."
     )
     assert moment.is_old(AT_US + 10 * HOUR_US)
     [single] = last_moments([], [match(value=1.0)])
     assert single.sentence(TimeWords(), AT_US + 5_400_000) == (
-        "What a and b saw may have happened together 5 s ago. Probability: 100 %."
+        "What a and b saw may have happened together 5 s ago. The times fit with 100 %."
     )
+
+
+def test_a_match_whose_evidence_is_there_says_how_sure_it_is_that_it_is_one_event() -> None:
+    evidence = EvidenceAnswer(id="m", bits=8.4, posterior=0.997, posterior_least=0.997, posterior_greatest=0.997)
+    [moment] = last_moments([], [msgspec.structs.replace(match(), evidence=evidence)])
+    assert moment.sentence(TimeWords(), AT_US + 5_400_000).endswith("5 s ago. One event, 99.7 %.")
 
 
 def test_a_spell_is_readings_of_one_sensor_that_lasted() -> None:
@@ -72,12 +79,11 @@ def test_a_spell_is_readings_of_one_sensor_that_lasted() -> None:
     spell = episode(query="overheated", best_probability=0.75, **of_one)
     [moment] = last_moments([spell], [])
     assert moment.sentence(TimeWords(), AT_US + 75_000_000) == (
-        "What overheated asks for lasted 70 s at boiler-3 until 5 s ago: 7 readings. "
-        "Probability that it lasted long enough: 75 %."
+        "What overheated asks for lasted 70 s at boiler-3 until 5 s ago: 7 readings. It lasted long enough with 75 %."
     )
     assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US) == (
         "What overheated asks for lasted 70 s at boiler-3 from 1987-02-23 07:35:35 on: 7 readings. "
-        "Probability that it lasted long enough: 75 %."
+        "It lasted long enough with 75 %."
     )
     assert spell.counted == "7 readings"
     drawn = drawn_episode(spell)
@@ -115,7 +121,7 @@ def test_what_would_read_the_same_is_one_row() -> None:
     rows = rows_of(
         [match("m1"), match("m2", value=0.5000001), match("m3", value=0.6), match("m4", "hill")], TimeWords()
     )
-    assert [(each.thing.id, each.sure, each.others) for each in rows] == [
+    assert [(each.thing.id, each.fit, each.others) for each in rows] == [
         ("m1", "50 %", 1),
         ("m3", "60 %", 0),
         ("m4", "50 %", 0),
