@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.coalescing import batch, schemes, streaming, unit_costs
 from benchmarks.console import viewers
 from benchmarks.dataframes import contest as dataframes
-from benchmarks.evidence import said_and_true
+from benchmarks.evidence import real_morning, said_and_true
 from benchmarks.harness.declaration import Benchmark
 from benchmarks.history import beside_live, rebuild, what_if
 from benchmarks.joins import probability, streams, timing_join, window_join
@@ -30,7 +30,7 @@ from benchmarks.line import (
 from benchmarks.peers_line import contest
 from docs.studies import coalescing_costs, episodes, events, learning, pairs, timing_join_work, window_join_work, work
 
-JOINS = (probability, said_and_true, timing_join, streams, window_join, dataframes)
+JOINS = (probability, said_and_true, real_morning, timing_join, streams, window_join, dataframes)
 COALESCING = (batch, streaming, unit_costs, schemes)
 STUDIES = (pairs, events, episodes, learning, work, timing_join_work, window_join_work, coalescing_costs)
 LINE = (

@@ -7,9 +7,11 @@ from coincide.evidence.network import Network
 from coincide.evidence.one_source import one_source_density
 from coincide.evidence.parts import Parts
 from coincide.evidence.rates import Hearings, Learnt, fixed_point, learnt_rates
+from coincide.evidence.recent_rates import recent_rates
 from coincide.evidence.sets import SetPosteriors, evidence_of_sets
 from coincide.evidence.shares import SharedPosterior, shared_out
 from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of
+from coincide.evidence.with_others import posterior_with_others
 
 __all__ = [
     "EvidenceColumns",
@@ -28,5 +30,7 @@ __all__ = [
     "learnt_rates",
     "one_source_density",
     "posterior_of",
+    "posterior_with_others",
+    "recent_rates",
     "shared_out",
 ]

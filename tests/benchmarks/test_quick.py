@@ -15,6 +15,7 @@ CHEAP = [benchmark for benchmark in BENCHMARKS.values() if not (benchmark.is_ser
 #: Those that take more than three seconds of a processor even so; of each kind one that takes less is in the check.
 DEAR = {
     "central_italy_events",
+    "central_italy_evidence",
     "central_italy_learning",
     "central_italy_precision",
     "coalescing_schemes",
