@@ -26,7 +26,7 @@ SHARED: Mapping[str, tuple[str, ...]] = {
     "system": ("tests::system", "tests::neutrinos"),
     "kafka": ("tests::kafka",),
     "italy": ("tests/acceptance::italy_on_spark", "tests/acceptance::posted_on_spark"),
-    "console": ("tests/console::line", "tests/console::console"),
+    "console": ("tests/console::browser", "tests/console::line", "tests/console::console"),
     "spark": ("tests/coincide/spark::spark",),
     "job session": ("tests/integration::job_session",),
     "postgresql": ("tests/services/alerting::server", "tests/services/alerting::empty_template"),

@@ -2,14 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect, sync_playwright
 
 from deploy.host.machine import free_ports
 from tests.browser import find_browser
@@ -18,6 +18,7 @@ from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import until
 
 SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")
+BLANK = "about:blank"
 WAIT_MS = 120_000  # whatever a page waits for comes at last, however busy the machine is
 expect.set_options(timeout=WAIT_MS)
 
@@ -61,14 +62,60 @@ def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield console
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, of a module: while it is open an event loop runs in this thread, and other tests run their own."""
+class Visits:
+    """A browser, and in it the context of somebody who comes back test after test.
+
+    Who comes back has at hand what pages fetch and compile, which is most of what it takes to open one.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._kept = self._context({})
+        self._apart: list[BrowserContext] = []
+
+    def page(self, *, is_apart: bool, **options: Any) -> Page:
+        """Return a page of the one who comes back, or of somebody else with these options."""
+        if is_apart or options:
+            self._apart.append(self._context(options))
+            return self._apart[-1].new_page()
+        blank = (each for each in self._kept.pages if each.url == BLANK)
+        return next(blank, None) or self._kept.new_page()
+
+    def forget(self) -> None:
+        """Forget what a test has left: the next one finds nobody signed in, and every switch as it is at first."""
+        for context in self._apart:
+            context.close()
+        self._apart.clear()
+        self._kept.clear_cookies(name=re.compile("^(?!coincide_zone)"))  # it is this browser's, whoever comes
+        self._kept.clear_permissions()
+
+    def leave(self) -> None:
+        """Leave all pages."""
+        for each in self._kept.pages[1:]:
+            each.close()
+        for each in self._kept.pages:
+            each.goto(BLANK)
+
+    def _context(self, options: Mapping[str, Any]) -> BrowserContext:
+        context = self._browser.new_context(**{"timezone_id": "Europe/Rome", **options})
+        context.set_default_timeout(WAIT_MS)
+        return context
+
+
+@contextmanager
+def running_browser() -> Iterator[Visits]:
+    """Run Chromium. While it is open an event loop runs in this thread; tests that run their own cannot go on."""
     found = find_browser()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
+        yield Visits(browser)
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Visits]:
+    with running_browser() as visits:
+        yield visits
 
 
 class Faults(list[str]):
@@ -84,26 +131,38 @@ class Faults(list[str]):
 
 
 @pytest.fixture
-def open_url(browser: Browser) -> Iterator[Callable[..., Page]]:
+def open_url(browser: Visits) -> Iterator[Callable[..., Page]]:
     """Return what opens a page at an address; no page may complain of anything."""
-    contexts: list[BrowserContext] = []
     faults = Faults()
+    opened: list[Page] = []
+
+    def tell_error(error: Error) -> None:
+        faults.append(f"error: {error}")
+
+    def tell_said(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            faults.append(said.text)
 
     def open_(url: str, *, width: int = 1280, height: int = 860, **options: Any) -> Page:
-        options = {"viewport": {"width": width, "height": height}, "timezone_id": "Europe/Rome", **options}
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.set_default_timeout(WAIT_MS)
-        page = context.new_page()
-        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        scheme, granted = options.pop("color_scheme", "light"), options.pop("permissions", [])
+        page = browser.page(is_apart=options.pop("is_apart", False), **options)
+        opened.append(page)
+        if granted:
+            page.context.grant_permissions(granted)
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        page.on("pageerror", tell_error)
+        page.on("console", tell_said)
         page.goto(url)
         return page
 
     open_.faults = faults  # type: ignore[attr-defined]
     yield open_
-    for context in contexts:
-        context.close()
+    browser.forget()
+    for page in opened:
+        page.remove_listener("pageerror", tell_error)
+        page.remove_listener("console", tell_said)
+    browser.leave()
     assert faults.unexpected == []
 
 

@@ -1,7 +1,7 @@
 """The console of the demo, with Kafka and Spark: what a newcomer sees in the first minute."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from deploy.local.system import HARBOUR, System
-from tests.console.conftest import shoot, until_chart
+from tests.console.conftest import Visits, running_browser, shoot, until_chart
 from tests.integration.topics import records_of
 from tests.integration.webhook_sink import SECRET, running_sink
 from tests.patience import until
@@ -18,6 +18,13 @@ from tests.patience import until
 pytestmark = pytest.mark.jvm
 OpenPage = Callable[..., Page]
 THUD = "thud-of-demo"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Visits]:
+    """A browser of these tests' own, for they share the system, and with it the worker, with others."""
+    with running_browser() as visits:
+        yield visits
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,25 @@
 """The console of the demo with its archive, with Kafka and Spark: what a threshold would give, and what was found."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from deploy.local.system import System
 from services.demo.sn1987a import TWO_OF_THREE
-from tests.console.conftest import shoot
+from tests.console.conftest import Visits, running_browser, shoot
 
 pytestmark = pytest.mark.jvm
 OpenPage = Callable[..., Page]
 FROM, TO = "1987-02-23T07:30:00Z", "1987-02-23T07:40:00Z"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Visits]:
+    """A browser of these tests' own, for they share the system, and with it the worker, with others."""
+    with running_browser() as visits:
+        yield visits
 
 
 def test_the_slider_says_of_1987_what_rest_says(open_url: OpenPage, system: System, neutrinos: object) -> None:

@@ -81,7 +81,7 @@ def test_a_key_that_may_not_read_is_not_let_in(open_page: OpenPage, locked: Serv
 def test_a_page_shows_what_its_key_may_do_and_closes_when_the_key_is_revoked(
     open_page: OpenPage, locked: ServiceProcess, locked_line: Line
 ) -> None:
-    reader, poster = open_page("/", url=locked.url), open_page("/", url=locked.url)
+    reader, poster = open_page("/", url=locked.url), open_page("/", url=locked.url, is_apart=True)
     key = locked_line.keys.make("reader", ["read"])
     sign_in(reader, key)
     sign_in(poster, locked_line.keys.make("poster", ["read", "ingest"]))
