@@ -11,29 +11,21 @@ import pytest
 IN_ONE, ON_SPARK = "one process", "Kafka and Spark"
 
 
-def on_both(parameter: str, in_one: str, on_spark: str, group: str) -> pytest.MarkDecorator:
-    """Tell each story on both lines; the one on Kafka and Spark with those of its group."""
-    return pytest.mark.parametrize(parameter, [alone(in_one), shared(on_spark, group)], indirect=True)
+def on(parameter: str, *lines: Any) -> pytest.MarkDecorator:
+    """Tell each story on these lines, as `in_one` and `on_spark` have them."""
+    return pytest.mark.parametrize(parameter, lines, indirect=True)
 
 
-def on_one(parameter: str, in_one: str) -> pytest.MarkDecorator:
-    """Tell each story on the line in one process: it is not about Kafka or Spark."""
-    return pytest.mark.parametrize(parameter, [alone(in_one)], indirect=True)
+def in_one(fixture: str, *marks: pytest.MarkDecorator) -> Any:
+    """Return the line in one process; a story that is not about Kafka or Spark needs no other."""
+    return pytest.param(fixture, id=IN_ONE, marks=marks)
 
 
-def on_spark(parameter: str, fixture: str, group: str) -> pytest.MarkDecorator:
-    """Tell each story on Kafka and Spark alone."""
-    return pytest.mark.parametrize(parameter, [shared(fixture, group)], indirect=True)
-
-
-def alone(fixture: str) -> Any:
-    return pytest.param(fixture, id=IN_ONE)
-
-
-def shared(fixture: str, group: str) -> Any:
-    return pytest.param(fixture, id=ON_SPARK, marks=[pytest.mark.jvm, pytest.mark.shares(group)])
+def on_spark(fixture: str, group: str, *marks: pytest.MarkDecorator) -> Any:
+    """Return the line on Kafka and Spark, whose stories are told with those of its group."""
+    return pytest.param(fixture, id=ON_SPARK, marks=[pytest.mark.jvm, pytest.mark.shares(group), *marks])
 
 
 #: A story that the shared systems are told: see `tests.conftest.whole`.
-on_both_whole = on_both("whole", "one_process", "system", "system")
-on_one_whole = on_one("whole", "one_process")
+on_both_whole = on("whole", in_one("one_process"), on_spark("system", "system"))
+on_one_whole = on("whole", in_one("one_process"))

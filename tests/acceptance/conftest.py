@@ -10,8 +10,9 @@ from tests.acceptance import hour, italy
 from tests.acceptance.line import Line
 from tests.one_process import OneProcess
 from tests.reference import central_italy
+from tests.services.line.past.test_past import HURRIED
 
-AREAS = ("twice", *hour.AREAS, "broker-away", "changes", "order", "flooded", "beside")
+AREAS = ("twice", *hour.AREAS, "broker-away", "changes", "flooded", "beside")
 
 
 def looking(system: System) -> Iterator[Line]:
@@ -38,11 +39,12 @@ def italy_on_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
 
 @pytest.fixture(scope="session")
 def italy_in_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
-    """It in one process."""
+    """It in one process, whose runs over history give way to nobody."""
     if reason := central_italy.why_absent():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("italy")
-    yield from looking(OneProcess(folder / "running", **italy.write_configuration(folder, AREAS)))
+    own = italy.write_configuration(folder, AREAS) | {"PYTHONPATH": HURRIED, "COINCIDE_HISTORY_PROCESSES": "1"}
+    yield from looking(OneProcess(folder / "running", **own))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The Central Italy hour, asked again: a run as live is the live records, whatever went wrong while they were made.
 
-Thresholds change amid the posts, fusion is killed, and some detections come a quarter of an hour late.
+Thresholds change amid the posts, processes are killed, and some detections come a quarter of an hour late.
 """
 
 import json
@@ -14,12 +14,12 @@ from coincide import Detections, Window, timing_join
 from tests.acceptance import italy
 from tests.acceptance.hour import CHANGED, LATE, Hour
 from tests.acceptance.line import Line
-from tests.acceptance.on_italy import on_spark
+from tests.acceptance.on_italy import on_both
 from tests.patience import until
 from tests.reference import central_italy
 from tests.reference.oracle import Detection
 
-pytestmark = on_spark
+pytestmark = on_both
 
 AREA = "past"
 

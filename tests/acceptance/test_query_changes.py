@@ -9,8 +9,7 @@ from typing import Any
 
 from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario
-from tests.acceptance.on_italy import on_both, on_one
-from tests.patience import until
+from tests.acceptance.on_italy import on_one
 from tests.reference.oracle import QueryVersion
 
 PAIRS = (("one", "p_live"), ("other", "p_live"))
@@ -64,18 +63,3 @@ def test_every_match_has_the_version_that_was_in_force(line: Line) -> None:
     # The phases are mixed enough: were a pause forgotten, or a version decided by the window alone, these would differ.
     assert len(scenario.expected(PAUSED[0])) - len(expected["paused"]) > 500
     assert scenario.expected(WIDENED[0], replace(WIDENED[1], since=0)).keys() > expected["widened"].keys()
-
-
-@on_both
-def test_an_acknowledged_change_is_never_applied_after_a_later_post(line: Line) -> None:
-    """Nobody waits between the PUT and the POST, fifteen times over; a later version may overtake a POST, no older."""
-    count = 15
-    for version in range(1, count + 1):
-        change = line.put if version == 1 else line.set_threshold
-        change(QueryVersion("order", version, italy.BELL.roles, -1.0, 1.0, 0.5 + version / 100))
-        line.gateways().post(italy.bells("order", 1_476_403_200_000_000 + version * 10_000_000, str(version)))
-    until(lambda: len(line.matches("order", "order")) >= count)
-    matches = line.matches("order", "order")
-    versions = {int(match["members"][0]["id"].split()[0]): match["query_version"] for match in matches}
-    assert versions.keys() == set(range(1, count + 1))
-    assert all(number <= version <= count for number, version in versions.items()), versions

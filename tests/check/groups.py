@@ -26,19 +26,18 @@ SHARED: Mapping[str, tuple[str, ...]] = {
     "system": ("tests::system", "tests::neutrinos"),
     "kafka": ("tests::kafka",),
     "italy": ("tests/acceptance::italy_on_spark", "tests/acceptance::posted_on_spark"),
+    "italy in one": ("tests/acceptance::italy_in_one", "tests/acceptance::posted_in_one"),
     "console": ("tests/console::browser", "tests/console::line", "tests/console::console"),
     "spark": ("tests/coincide/spark::spark",),
     "job session": ("tests/integration::job_session",),
     "postgresql": ("tests/services/alerting::server", "tests/services/alerting::empty_template"),
 }
-PROMPT = ("system", "kafka", "italy")
+PROMPT = ("system", "kafka")
 #: Fixtures of the session that each worker may make anew, for they take no more than a few seconds.
 CHEAP = (
     "tests/services/alerting::empty_file",
     "tests::one_process",
     "tests::neutrinos_in_one",
-    "tests/acceptance::italy_in_one",
-    "tests/acceptance::posted_in_one",
 )
 
 Seconds = Callable[[], Mapping[str, float]]

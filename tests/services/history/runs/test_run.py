@@ -71,9 +71,8 @@ def filled(path: Path) -> Archive:
 
 
 def run_of(archive: Archive, query: dict[str, Any] = RULED, cancelled: bool = False, **more: Any) -> Run:
-    limits = {
-        name: more.pop(name) for name in ("max_detections", "max_matches", "max_counted", "processes") if name in more
-    }
+    bounds = ("max_detections", "max_matches", "max_counted", "processes")
+    limits = {"processes": 1} | {name: more.pop(name) for name in bounds if name in more}
     settings = HistorySettings(archive_path=archive.path, runs_path=archive.path.parent / "runs", **limits)
     request = RunRequest(**{"query": Query.from_json(query), "from_us": 0, "to_us": 61_000_000, **more})
     reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: cancelled, every_s=0.0)

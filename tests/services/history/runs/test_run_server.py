@@ -46,7 +46,7 @@ def settings(archive: Archive) -> HistorySettings:
 
 def kept_beside(archive: Path) -> HistorySettings:
     runs, kafka = archive.parent / "runs", KafkaConnection(servers="127.0.0.1:1")
-    return HistorySettings(archive_path=archive, runs_path=runs, runs_kept=2, kafka=kafka)
+    return HistorySettings(archive_path=archive, runs_path=runs, runs_kept=2, kafka=kafka, processes=1)
 
 
 @pytest.fixture
