@@ -47,7 +47,7 @@ class Stage:
         receivers.write_text(
             yaml.safe_dump({"receivers": {"ops": {"webhook": {"url": self.sink.url, "secret": SECRET}}}})
         )
-        of_ingest = {**self._of_all, "heartbeat_s": 0.5, "kafka_timeout_s": 2}
+        of_ingest = {**self._of_all, "heartbeat_s": 2, "kafka_timeout_s": 2}
         of_alerting = {
             **self._of_all,
             **IMPATIENT,
