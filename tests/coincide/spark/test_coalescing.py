@@ -64,24 +64,13 @@ def as_array(table: pa.Table, name: str) -> Any:
     return values.astype(np.str_) if values.dtype.kind == "O" else values
 
 
-QUESTIONS: list[tuple[str | None, Equivalence]] = [
-    ("state", Equal()),
-    ("level", Bounded(1.0)),
-    ("state", Predicate(lambda previous, following: previous == "on" or following == "on")),
-    (None, Equal()),
-]
+EITHER_IS_ON = Predicate(lambda previous, following: previous == "on" or following == "on")
 
 
-def questions(usual: int, *others: int | None) -> list[Any]:
-    """Return each question with the usual size, and one or more of them with the others: they do not depend on it."""
-    each = [*zip(QUESTIONS, [usual] * len(QUESTIONS), strict=True), *zip(QUESTIONS, others, strict=False)]
-    return [
-        pytest.param(*question, size, id=f"{type(question[1]).__name__} of {question[0]}, {size}")
-        for question, size in each
-    ]
-
-
-@pytest.mark.parametrize(("value", "equivalence", "chunk_rows"), questions(40, None))
+@pytest.mark.parametrize(
+    ("value", "equivalence", "chunk_rows"),
+    [("state", Equal(), 40), ("level", Bounded(1.0), None), (None, Equal(), 40)],
+)
 def test_facts(spark: SparkSession, value: str | None, equivalence: Equivalence, chunk_rows: int | None) -> None:
     table = rows(7, 600)
     values = None if value is None else as_array(table, value)
@@ -94,7 +83,7 @@ def test_facts(spark: SparkSession, value: str | None, equivalence: Equivalence,
     assert found(answer) == expected(runs, table, value)
 
 
-@pytest.mark.parametrize(("value", "equivalence", "hold_us"), questions(3, None, None))
+@pytest.mark.parametrize(("value", "equivalence", "hold_us"), [("state", EITHER_IS_ON, 3), (None, Equal(), None)])
 def test_readings(spark: SparkSession, value: str | None, equivalence: Equivalence, hold_us: int | None) -> None:
     table = rows(8, 600)
     values = None if value is None else as_array(table, value)

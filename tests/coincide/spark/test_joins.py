@@ -212,17 +212,19 @@ def test_an_answer_has_the_id_whatever_it_is_called(spark: SparkSession) -> None
 
 
 @pytest.mark.parametrize(
-    ("at", "said"),
+    ("at", "said", "side"),
     [
-        (MAY_US // 1_000_000, "when is 1777593600: microseconds since 1970, .*this looks like seconds or milliseconds"),
-        (MAY_US // 1_000, "when is 1777593600000: microseconds since 1970, .*this looks like seconds or milliseconds"),
-        (MAY_US * 1_000, "when is 1777593600000000000: .*this looks like a finer unit"),
-        (None, "when is None: a value in every row"),
+        (MAY_US // 1_000_000, "1777593600: microseconds since 1970, .*this looks like seconds or milliseconds", "a"),
+        (MAY_US // 1_000, "1777593600000: microseconds since 1970, .*this looks like seconds or milliseconds", "b"),
+        (MAY_US * 1_000, "1777593600000000000: .*this looks like a finer unit", "both"),
+        (None, "None: a value in every row", "b"),
     ],
 )
-def test_times_of_another_unit_are_refused_by_the_name_of_their_column(spark: SparkSession, at: int, said: str) -> None:
-    a, b = renamed(spark, "x1", "left", at), renamed(spark, "y1", "right", MAY_US)
-    for first, second in ((a, b), (b, a), (a, None)):
-        joined = timing_join(first, second, Window(1), 0.5, Histogram.point(), columns=RENAMED)
-        with pytest.raises(PySparkException, match=said):
-            joined.frame.collect()
+def test_times_of_another_unit_are_refused_by_the_name_of_their_column(
+    spark: SparkSession, at: int, said: str, side: str
+) -> None:
+    wrong, right = renamed(spark, "x1", "left", at), renamed(spark, "y1", "right", MAY_US)
+    first, second = {"a": (wrong, right), "b": (right, wrong), "both": (wrong, None)}[side]
+    joined = timing_join(first, second, Window(1), 0.5, Histogram.point(), columns=RENAMED)
+    with pytest.raises(PySparkException, match=f"when is {said}"):
+        joined.frame.collect()
