@@ -21,7 +21,9 @@ from tests.patience import until
 
 Live = dict[str, list[dict[str, Any]]]  # matches by query
 
-pytest_plugins = [f"tests.check.{name}" for name in ("groups", "durations", "at_once", "skips", "quarantine", "until")]
+pytest_plugins = [
+    f"tests.check.{name}" for name in ("groups", "durations", "at_once", "skips", "quarantine", "until", "heap")
+]
 register_profiles()
 
 
