@@ -1,7 +1,7 @@
 """A plugin of pytest: the garbage collector rests while tests are collected, and later passes over what that made.
 
 Thousands of tests are a heap of hundreds of megabytes that lives to the end. To look through it again and again took
-two fifths of the time of the collection, and slowed the tests.
+a third of the time of the collection, and slowed the tests.
 """
 
 import gc
