@@ -61,7 +61,7 @@ def by_the_definition(records: list[Any]) -> dict[int, dict[str, int]]:
 
 
 def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(job: FusionProcess, tmp_path: Path) -> None:
-    with running_ingest(job.bootstrap, tmp_path, heartbeat_s=0.2, topic_prefix=PREFIX) as ingest:
+    with running_ingest(job.bootstrap, tmp_path, heartbeat_s=1, topic_prefix=PREFIX) as ingest:
         ingest.wait_for("/readyz", 200)
         items = [{"sensor": sensor, "detected_at": START_US} for sensor in SENSORS]
         assert ingest.post(items).status_code == 202  # one into each area, and from then on nothing
