@@ -54,6 +54,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         "COINCIDE_ALERTING_RECEIVERS_MAY_BE_PRIVATE": "true",  # a test's webhook is on this machine
         "COINCIDE_ARCHIVE_PATH": json.dumps(str(folder / "archive")),
         "COINCIDE_ARCHIVE_INTERVAL_S": "1",
+        "COINCIDE_HISTORY_PROCESSES": "1",  # to start more takes longer than what they are asked here
     }
     whole = System(Layout.isolated(folder / "running", own))
     try:
