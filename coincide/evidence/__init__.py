@@ -10,7 +10,7 @@ from coincide.evidence.rates import Hearings, Learnt, fixed_point, learnt_rates
 from coincide.evidence.recent_rates import recent_rates
 from coincide.evidence.sets import SetPosteriors, evidence_of_sets
 from coincide.evidence.shares import SharedPosterior, shared_out
-from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of
+from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of, evidence_terms
 from coincide.evidence.with_others import posterior_with_others
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "evidence_columns",
     "evidence_of",
     "evidence_of_sets",
+    "evidence_terms",
     "fixed_point",
     "learnt_rates",
     "one_source_density",

@@ -50,6 +50,12 @@ class EvidenceColumns:
     def __len__(self) -> int:
         return len(self.times_bits)
 
+    def of_one(self, nth: int, rows: IndexArray) -> EvidenceColumns:
+        """Return the evidence of one match, with these rows of its members."""
+        own = slice(nth, nth + 1)
+        members, silent = self.member_bits[rows, own], self.silent_bits[:, own]
+        return EvidenceColumns(self.event_bits[own], members, self.times_bits[own], silent, self.unknown[own])
+
     @cached_property
     def bits(self) -> FloatArray:
         """Log2 of one event against chance, float64 (n,); NaN where a rate is not known."""

@@ -29,6 +29,8 @@ class Parts:
         The detections of each part, in the rows that they have in a set; -1: none.
     whole : ndarray of int64, shape (n,)
         The part that is all of a set.
+    of_set : ndarray of int64, shape (parts,)
+        A set that has the part.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Parts:
     sets: Int64Array
     members: Int64Array
     whole: IndexArray
+    of_set: IndexArray
 
     @classmethod
     def of(cls, members: npt.ArrayLike) -> Parts:
@@ -53,7 +56,7 @@ class Parts:
         whole = np.empty(sets.shape[1], np.int64)
         is_whole = (columns != NO_MEMBER).sum(axis=0) == (sets != NO_MEMBER).sum(axis=0)[of_set]
         whole[of_set[is_whole]] = part.ravel()[is_whole]
-        return cls(sets, columns[:, first], whole)
+        return cls(sets, columns[:, first], whole, of_set[first])
 
     def of_members(self, values: FloatArray) -> FloatArray:
         """Sum a value of each part, for each member of a set, over those that have it and another, shape (k, n)."""

@@ -80,8 +80,11 @@ def evidence_of_sets(  # noqa: PLR0913 - columns of the detections, then what is
         detections come in the order of time.
     members : array of integer, shape (k, n)
         Positions of each set's detections, at most 10 in one; -1: no such member. Pairs are sets, too.
-    travel, live
-        As in `evidence_columns`; `live` has one value for each sensor.
+    travel
+        As in `evidence_columns`.
+    live : array of bool, shape (sensors,) or (sensors, n), optional
+        Which sensors are known to live, so that their silence counts, at all times or at each set; by default all. Sets
+        that share detections have the same.
     unpaired_hz : array of float, shape (detections,), optional
         The rate of unpaired detections of each one's sensor at its time, instead of the network's.
     most_work : int
@@ -116,6 +119,7 @@ def evidence_of_sets(  # noqa: PLR0913 - columns of the detections, then what is
     if parts.members.size and parts.members.max() >= len(index):
         raise DetectionsError("members", int(parts.members.max()), f"positions among {len(index)} detections")
     is_there = parts.members != NO_MEMBER
+    alive = live if live is None or np.ndim(live) < 2 else np.asarray(live)[:, parts.of_set]
     evidence = evidence_columns(
         network,
         templates,
@@ -123,7 +127,7 @@ def evidence_of_sets(  # noqa: PLR0913 - columns of the detections, then what is
         times[parts.members],
         place[parts.members],
         travel=travel,
-        live=live,
+        live=alive,
         unpaired_hz=None if unpaired_hz is None else np.asarray(unpaired_hz)[parts.members],
     )
     shared = shared_out(parts.members, evidence.bits, most_work=most_work)

@@ -120,7 +120,7 @@ def evidence_of(
     )
     if columns.unknown[0]:
         return MatchEvidence(None, None, (), str(columns.unknown[0]))
-    terms = tuple(_terms(columns, network, place))
+    terms = tuple(evidence_terms(columns, network, place, network.unpaired_hz[place].tolist()))
     return MatchEvidence(float(columns.bits[0]), float(columns.posterior[0]), terms)
 
 
@@ -130,11 +130,25 @@ def _positions(field: str, names: Sequence[str], network: Network) -> list[int]:
     return [network.sensors.index(name) for name in names]
 
 
-def _terms(columns: EvidenceColumns, network: Network, place: Sequence[int]) -> Iterator[EvidenceTerm]:
+def evidence_terms(
+    columns: EvidenceColumns, network: Network, place: Sequence[int], unpaired_hz: Sequence[float]
+) -> Iterator[EvidenceTerm]:
+    """Yield the terms of one match.
+
+    Parameters
+    ----------
+    columns : EvidenceColumns
+        Of this match alone, with a row for each member.
+    network : Network
+    place : sequence of int
+        The position in `network.sensors` of each member's sensor.
+    unpaired_hz : sequence of float
+        The rate of unpaired detections that each member was judged by.
+    """
     yield EvidenceTerm("events", float(columns.event_bits[0]), f"An event comes {how_often(network.events_hz)}.")
     for member, at in enumerate(place):
         name, share = network.sensors[at], _percent(network.heard_by[at])
-        others = how_often(float(network.unpaired_hz[at]), "other report")
+        others = how_often(unpaired_hz[member], "other report")
         sentence = f"{name} hears {share} of the events, and makes {others}."
         yield EvidenceTerm("member", float(columns.member_bits[member, 0]), sentence, name)
     yield EvidenceTerm("times", float(columns.times_bits[0]), _times_sentence(columns, len(place)))

@@ -44,7 +44,7 @@ ACTIVATIONS = "activations"
 DEFERRALS = "deferrals"
 """Topic that a batch writes to when it leaves records, so that the next one begins at once."""
 
-OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", "sensor-health", ACTIVATIONS, DEFERRALS)
+OUTPUT_TOPICS = ("matches", "episodes", "evidence", "dead-letters", "status", "sensor-health", ACTIVATIONS, DEFERRALS)
 """Every topic that a shard writes to."""
 
 
@@ -121,7 +121,8 @@ class LiveShard:
         step.state.update({(SLOT, number): content for number, content in self.core.journal().items()})
         step.state.update({(HEALTH, number): record.value for number, record in output.health.items()})
         judged_before, self.template_pairs = self.template_pairs, template_pairs_of(output.status)
-        parts.took(part, len(output.matches) + len(output.episodes), self.template_pairs - judged_before)
+        answers = len(output.matches) + len(output.episodes) + len(output.evidence)
+        parts.took(part, answers, self.template_pairs - judged_before)
         return output.status
 
     def _leave(self, left: Sequence[InputRecord], step: Step) -> None:
@@ -139,6 +140,7 @@ def _answers(output: Output) -> list[TopicRecord]:
     return [
         *(TopicRecord("matches", *record) for record in output.matches),
         *(TopicRecord("episodes", *record) for record in output.episodes),
+        *(TopicRecord("evidence", *record) for record in output.evidence),
         *(TopicRecord("dead-letters", *record) for record in output.dead_letters),
         *(TopicRecord("sensor-health", *record) for record in output.health.values()),
     ]

@@ -15,6 +15,7 @@ from coincide.fusion.core.restoring import header_of, restored_state
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.core.stream_control import StreamDeclarations
 from coincide.fusion.kinds.query_turns import QueryTurns
+from coincide.fusion.kinds.shard_kind import KindAnswers
 from coincide.fusion.matching.search_work import NO_CLOCK, ClockS
 from coincide.fusion.readings.reading_columns import no_number_letters
 from coincide.fusion.readings.sliding_queries import CHEAPEST
@@ -76,13 +77,14 @@ class FusionCore:
         admission = RowAdmission(state.codes, state.rows, state.health, state.totals)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
         state.rates.note(accepted.backgrounds.of_minute, state.codes.areas, state.codes.streams.names)
-        matches, episodes, refused = self._answer(accepted, turns, before)
+        answers, refused = self._answer(accepted, turns, before)
         self._write_journal(accepted.rows)
-        episodes += self._drop_needless(declarations.declared_anew)
+        episodes = [*answers.lasting, *self._drop_needless(declarations.declared_anew)]
         state.area_slots.write()
         letters += [*admission.letters_in_order(), *refused]
         told = [letter.to_record() for letter in letters]
-        return Output(self._status().to_record(), matches, episodes, told, self._health())
+        of_matches = [*answers.matches], episodes, [*answers.evidence]
+        return Output(self._status().to_record(), *of_matches, told, self._health())
 
     def recall(self, health: Mapping[int, bytes]) -> None:
         """Take over the values of `Output.health` that were saved last, by their numbers, before the first push."""
@@ -135,8 +137,8 @@ class FusionCore:
 
     def _answer(
         self, accepted: AcceptedBatch, turns: QueryTurns, before: OnTime
-    ) -> tuple[list[OutputRecord], list[OutputRecord], list[DeadLetter]]:
-        """Return matches, changes of what lasts, and letters about values that are no numbers."""
+    ) -> tuple[KindAnswers, list[DeadLetter]]:
+        """Return what all queries give, and letters about values that are no numbers."""
         queries, totals = self._state.queries, self._state.totals
         no_numbers = queries.begin(accepted.rows, self._state.rows.columns)
         answers = queries.answers(turns, accepted, before)
@@ -144,7 +146,7 @@ class FusionCore:
         totals.matches += len(answers.matches)
         totals.episodes += len(answers.lasting)
         totals.no_number += len(refused)
-        return list(answers.matches), list(answers.lasting), refused
+        return answers, refused
 
     def _write_journal(self, accepted: EventColumns) -> None:
         """Write the accepted rows, the last ones that are kept, into slots."""
@@ -167,7 +169,8 @@ class FusionCore:
     def _slots(self) -> list[RowSlots | AreaSlots | SlotStore]:
         state = self._state
         of_kinds = [kind.slots for kind in state.queries.kinds.values()]
-        return [state.row_slots, state.area_slots, *(slots for slots in of_kinds if slots is not None)]
+        of_evidence = state.queries.joins.evidence.slots
+        return [state.row_slots, state.area_slots, of_evidence, *(slots for slots in of_kinds if slots is not None)]
 
     def _health(self) -> dict[int, KeptRecord]:
         """Return what is to be told of sensors, and make room for new ones."""

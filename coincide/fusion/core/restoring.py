@@ -54,6 +54,8 @@ def header_of(state: ShardState) -> Header:
         area_slots=sorted(state.area_slots.live),
         next_spell_slot=state.queries.spells.slots.next,
         spell_slots=sorted(state.queries.spells.slots.live),
+        next_pending_match=state.queries.joins.evidence.slots.next,
+        pending_slots=sorted(state.queries.joins.evidence.slots.live),
         quiet_us=state.limits.quiet_us,
         clocks=state.codes.areas.clocks,
     )
@@ -151,6 +153,8 @@ def _restore_rows(state: ShardState, header: Header, slots: Mapping[int, bytes])
 def _restore_queries(queries: ShardQueries, kept: EventColumns, header: Header, slots: Mapping[int, bytes]) -> None:
     queries.rebuild(kept)
     queries.joins.restore(header.next_episode_slot, _needed(slots, header.episode_slots), kept)
+    pending = _needed(slots, header.pending_slots)
+    queries.joins.evidence.restore(queries.joins.queries.values(), header.next_pending_match, pending)
     queries.spells.restore(header.next_spell_slot, _needed(slots, header.spell_slots), kept)
 
 

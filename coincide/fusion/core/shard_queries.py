@@ -69,8 +69,7 @@ class ShardQueries:
     def answers(self, turns: QueryTurns, accepted: AcceptedBatch, before: OnTime) -> KindAnswers:
         """Return what the batch has given, and what time has since it was as `before`."""
         of_kinds = [kind.answers(turns, accepted, before) for kind in self.kinds.values()]
-        matches, lasting = ([record for part in parts for record in part] for parts in zip(*of_kinds, strict=True))
-        return KindAnswers(matches, lasting)
+        return KindAnswers(*([record for part in parts for record in part] for parts in zip(*of_kinds, strict=True)))
 
     def coalescing(self, active: InForce) -> Coalescing | UnsetType:
         """Return how a query's readings are coalesced; UNSET where there is no choice."""

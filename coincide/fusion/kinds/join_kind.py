@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.episodes.episode_slots import EpisodeSlot, EpisodeSlots
@@ -25,6 +25,8 @@ from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, EventTable
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.row_codes import RowCodes
+from coincide.fusion.weighing.shard_evidence import ShardEvidence
+from coincide.queries import Query
 from coincide.wire.output_record import OutputRecord
 from coincide.wire.results.match_record import MatchRecord
 
@@ -38,6 +40,7 @@ class JoinKind(ShardKind):
     recorder: MatchRecorder
     member_errors: MemberErrors
     episodes: Episodes
+    evidence: ShardEvidence
 
     @classmethod
     def of(
@@ -57,6 +60,7 @@ class JoinKind(ShardKind):
             MatchRecorder(codes, table, limits),
             MemberErrors(health, areas, templates, streams.names),
             Episodes(streams, areas),
+            ShardEvidence(codes),
         )
 
     @property
@@ -69,13 +73,14 @@ class JoinKind(ShardKind):
         self.member_errors.begin()
         self.finder.insert(new, self.queries.values())
         self.episodes.begin(self.queries.values())
+        self.evidence.begin(self.queries.values())
         return self.finder.no_numbers
 
     def answers(self, turns: QueryTurns, accepted: AcceptedBatch, _before: OnTime) -> KindAnswers:
         """Return the matches that the new rows complete, in the order of arrival, and what that, and time, changes."""
         at_work = [each for each in self.queries.values() if turns.is_at_work(each)] if len(accepted.rows) else []
         matches = [record for each in at_work for record in self._matches(turns, each, accepted)]
-        return KindAnswers(matches, self._changes())
+        return KindAnswers(matches, self._changes(), self._evidence(turns))
 
     def rebuild(self, kept: EventColumns) -> None:
         """Search exactly these rows."""
@@ -103,15 +108,24 @@ class JoinKind(ShardKind):
         matches = turns.in_time(active, lambda check: self._found(active, accepted, check))
         active.matches += len(matches)
         self.end_seconds(active)
-        if active.query.coalesce is not None:
-            for match, newest_seq in matches:
+        for match, newest_seq, at in matches:
+            if active.query.coalesce is not None:
                 self.episodes.add(match, accepted.offset_of(newest_seq))
-        return [match.to_record() for match, _ in matches]
+            if active.query.event is not None:
+                self._await_evidence(active.query, match, newest_seq, at, accepted)
+        return [match.to_record() for match, _, _ in matches]
+
+    def _await_evidence(
+        self, query: Query, match: MatchRecord, newest_seq: int, at: PositionArray, accepted: AcceptedBatch
+    ) -> None:
+        rows = self.recorder.table.columns
+        then = accepted.backgrounds.at(int(rows.area[at.max()]), newest_seq)
+        self.evidence.add(query, match, at.tolist(), rows, then)
 
     def _found(
         self, active: ActiveQuery, accepted: AcceptedBatch, check: Callable[[], None]
-    ) -> Iterator[tuple[MatchRecord, int]]:
-        """Yield each match that the accepted rows complete, and the sequence number of its newest member.
+    ) -> Iterator[tuple[MatchRecord, int, PositionArray]]:
+        """Yield each match that the accepted rows complete, the sequence number of its newest member, and its rows.
 
         `check` is called between blocks of work that take a second at most.
         """
@@ -119,7 +133,8 @@ class JoinKind(ShardKind):
         if not len(tuples.members):
             return
         self.member_errors.take(tuples.members, self.recorder.table.columns, active.query.graph)
-        yield from self.recorder.matches(active, tuples, accepted, check)
+        found = self.recorder.matches(active, tuples, accepted, check)
+        yield from ((match, seq, at) for (match, seq), at in zip(found, tuples.members, strict=True))
 
     def tuples(self, active: ActiveQuery, accepted: AcceptedBatch, check: Callable[[], None]) -> MatchTuples:
         """Return the tuples that the accepted rows complete, up to the rows that break a limit."""
@@ -131,6 +146,12 @@ class JoinKind(ShardKind):
     def end_seconds(self, active: ActiveQuery) -> None:
         """Forget how many matches a query had in seconds that are over; call it at the end of a batch."""
         forget_past_seconds(active, self.recorder.codes.areas)
+
+    def _evidence(self, turns: QueryTurns) -> list[OutputRecord]:
+        """Return the evidence of matches that no later detection can change."""
+        told = [record.to_record() for record in self.evidence.records(turns.guarded)]
+        turns.host.at_work("")
+        return told
 
     def _changes(self) -> list[OutputRecord]:
         """Return the episodes that matches and time have changed, and those that a query's change has ended."""

@@ -77,6 +77,13 @@ class QueryTurns:
             self.host.at_work("")
         return []
 
+    def guarded(self, query: str) -> Callable[[], None]:
+        """Begin the time of a query for what does not suspend it; the returned check raises once that is over."""
+        if query in self.host.fatal:
+            return _out_of_time
+        self.host.at_work(query)
+        return self.time.turn().check
+
     def _is_stopped(self, active: InForce) -> bool:
         """Whether a version to come pauses a query, or removes it."""
         return self.host.stopped().get(active.query.id, 0) > active.version
@@ -84,3 +91,7 @@ class QueryTurns:
     def _suspend(self, active: InForce, limit: str, allowed: float | None, reached: float | None) -> None:
         newest_us = max(clock.heard_us for clock in self.areas.clocks.values())
         active.suspensions = {EVERYWHERE: Suspension(limit, allowed, reached, newest_us)}
+
+
+def _out_of_time() -> None:
+    raise OutOfTimeError(0.0)

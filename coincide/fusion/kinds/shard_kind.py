@@ -21,10 +21,11 @@ from coincide.wire.status_record import Coalescing
 
 
 class KindAnswers(NamedTuple):
-    """What a batch has given, by query: matches, and changes of what lasts."""
+    """What a batch has given, by query: matches, changes of what lasts, and evidence of matches."""
 
     matches: Sequence[OutputRecord] = ()
     lasting: Sequence[OutputRecord] = ()
+    evidence: Sequence[OutputRecord] = ()
 
 
 class ShardKind:

@@ -32,5 +32,6 @@ class Output:
     status: OutputRecord
     matches: list[OutputRecord] = field(default_factory=list)
     episodes: list[OutputRecord] = field(default_factory=list)
+    evidence: list[OutputRecord] = field(default_factory=list)
     dead_letters: list[OutputRecord] = field(default_factory=list)
     health: dict[int, KeptRecord] = field(default_factory=dict)  # by the number that each is saved under

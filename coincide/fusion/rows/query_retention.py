@@ -26,12 +26,12 @@ def needed(
     becomes needed again.
     """
     by_activation = sorted(queries, key=lambda active: active.activation_seq)
-    reach = np.minimum.accumulate([-delays_us(streams), *(_reach_us(each.query, streams) for each in by_activation)])
+    reach = np.minimum.accumulate([-delays_us(streams), *(reach_us(each.query, streams) for each in by_activation)])
     activated = np.searchsorted(rows.seq, [active.activation_seq for active in by_activation]).tolist()  # seq rises
     kind = _kinds(rows, streams)
     keep: BoolArray = np.empty(len(rows), np.bool_)
-    for reach_us, (start, stop) in zip(reach, pairwise([0, *activated, len(rows)]), strict=True):
-        bound_us = (watermark_us[:, None] + reach_us).ravel()
+    for since_us, (start, stop) in zip(reach, pairwise([0, *activated, len(rows)]), strict=True):
+        bound_us = (watermark_us[:, None] + since_us).ravel()
         keep[start:stop] = rows.latest_us[start:stop] >= bound_us[kind[start:stop]]
     return keep
 
@@ -49,11 +49,11 @@ def delays_us(streams: Mapping[str, Stream]) -> Int64Array:
 
 def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
     """Return how far behind an area's watermark any member of a match to come, arrived or not, may begin at most."""
-    reach_us: dict[str, int] = dict(zip(streams, _reach_us(query, streams).tolist(), strict=True))
-    return max(streams[name].longest_template_us + ROUNDING_US - reach_us[name] for name in query.streams)
+    reach: dict[str, int] = dict(zip(streams, reach_us(query, streams).tolist(), strict=True))
+    return max(streams[name].longest_template_us + ROUNDING_US - reach[name] for name in query.streams)
 
 
-def _reach_us(query: AnyQuery, streams: Mapping[str, Stream]) -> Int64Array:
+def reach_us(query: AnyQuery, streams: Mapping[str, Stream]) -> Int64Array:
     """How far behind the watermark one query needs rows, by stream code; never nearer than rows are on time."""
     reach, codes = -delays_us(streams), {name: code for code, name in enumerate(streams)}
     for stream, since_us in query.needed_since_us(streams).items():

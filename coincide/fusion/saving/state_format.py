@@ -13,7 +13,7 @@ from coincide.fusion.control.control import SecondCount
 from coincide.fusion.rows.areas import PartitionClock
 from coincide.wire.status_record import Suspension, Totals
 
-FORMAT = 13  # raise it with every change of Header, Slot or what they hold
+FORMAT = 14  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class SavedQuery(Struct, array_like=True, frozen=True):
 
 
 class Header(Struct, array_like=True, frozen=True):
-    """Everything of `ShardState` but rows, areas, episodes and spells, which have slots."""
+    """Everything of `ShardState` but rows, areas, episodes, matches without evidence and spells, which have slots."""
 
     format: int
     shard: int
@@ -122,6 +122,8 @@ class Header(Struct, array_like=True, frozen=True):
     area_slots: list[int]
     next_spell_slot: int
     spell_slots: list[int]
+    next_pending_match: int
+    pending_slots: list[int]
     quiet_us: int | None  # that moved the watermarks
     clocks: dict[int, PartitionClock]
 

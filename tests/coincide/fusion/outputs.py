@@ -58,7 +58,7 @@ def _named(match: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     return tuple((member["role"], member["sensor"], member["id"]) for member in match["members"])
 
 
-def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object, object]:
+def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object, object, object]:
     """Return what a restart must not change: what the ended process computed and measured for itself may."""
     known = {
         name: value
@@ -68,7 +68,7 @@ def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, obje
     for query in known["queries"].values():
         query.pop("coalescing", None)
         query.pop("work")
-    return known, output.matches, output.episodes, output.dead_letters
+    return known, output.matches, output.episodes, output.evidence, output.dead_letters
 
 
 def row_slots(numbers: Iterable[int]) -> set[int]:

@@ -30,6 +30,7 @@ OF_QUERY = {"from": "p", "value": "attributes.is"}
 QUERIES = (
     {**query_json(window_s=2.0, threshold=0.5), "coalesce": {"gap_s": 60}},
     query_json(name="gone"),
+    {**query_json(name="event", sensors="different"), "event": {"per_day": 2, "heard_by": 0.8}},
     {
         "id": "hot",
         "coalesce": {**OF_QUERY, "hold_s": 20, "where": {"above": 40}},
@@ -49,6 +50,7 @@ Answers = list[list[Any]]
 SAYS: dict[str, Callable[[dict[str, Any]], list[Any]]] = {
     "matches": lambda match: [match["id"], *(member["id"] for member in match["members"])],
     "episodes": lambda episode: [episode["id"], *(episode.get(name) for name in ("start_us", "end_us", "final"))],
+    "evidence": lambda evidence: [evidence["id"], evidence["bits"], evidence["posterior"]],
     "dead-letters": lambda letter: [letter["dead_id"], letter["reason"]],
 }
 

@@ -33,7 +33,7 @@ def test_a_saved_state_is_gone_on_from_with_the_right_answers(path: Path) -> Non
     state, expected = load(path)
     found = after(state)
     assert found == expected
-    assert {topic for topic, *_ in found} == {"matches", "episodes", "dead-letters"}
+    assert {topic for topic, *_ in found} == {"matches", "episodes", "evidence", "dead-letters"}
     assert [member for topic, _, *member in found if topic == "matches"][:2] == [["p8", "s8"], ["q8", "s8"]]  # left
 
 

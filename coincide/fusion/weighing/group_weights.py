@@ -1,0 +1,189 @@
+"""Records of evidence: closed groups of matches, weighed together, each as if it were alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isinf, isnan, nan
+
+import numpy as np
+from msgspec import UNSET
+
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
+from coincide.evidence import Network, SetPosteriors, evidence_of_sets, evidence_terms
+from coincide.fusion.weighing.match_groups import MOST_PARTS, MatchGroup
+from coincide.fusion.weighing.pending_match import DetectionKey, PendingMatch, PendingMember
+from coincide.queries import Query
+from coincide.queries.joins.event_rule import EventRule
+from coincide.templates.packed import unpacked
+from coincide.wire.results.evidence_record import (
+    IMPOSSIBLE,
+    NOT_WATCHED_YET,
+    TOO_MUCH_WORK,
+    EvidenceRecord,
+    EvidenceUnknown,
+    MemberBelongs,
+    TermRecord,
+)
+
+MOST_WORK = 100_000  # see `shared_out`: about 50 ms for one group; beyond it the posterior is an interval
+DECIMALS = 9  # beyond it a digit could depend on what else is weighed at the same time
+
+
+def blocks_of(groups: Sequence[MatchGroup]) -> Iterator[list[MatchGroup]]:
+    """Cut groups into blocks, none of which is more to weigh than the largest group may be."""
+    block, parts = list[MatchGroup](), 0
+    for group in groups:
+        if block and parts + group.parts > MOST_PARTS:
+            yield block
+            block, parts = [], 0
+        block.append(group)
+        parts += group.parts
+    if block:
+        yield block
+
+
+def unweighed(match: PendingMatch, unknown: EvidenceUnknown = TOO_MUCH_WORK) -> EvidenceRecord:
+    """Return the record of a match of which only this is told: why there is no evidence."""
+    return _record(match, bits=None, posterior=None, unknown=unknown, terms=(), members=())
+
+
+def weighed(query: Query, groups: Sequence[MatchGroup]) -> list[EvidenceRecord]:
+    """Return the records of all matches of some groups, group by group in the order of arrival."""
+    assert query.event is not None  # noqa: S101 - others have no groups
+    return GroupWeights(query, query.event, groups).records()
+
+
+@dataclass
+class GroupWeights:
+    """Groups that are weighed at the same time; they share no detection."""
+
+    query: Query
+    rule: EventRule
+    groups: Sequence[MatchGroup]
+
+    def records(self) -> list[EvidenceRecord]:
+        """Return the record of each match."""
+        posteriors, counts = self._posteriors, (self._sets != -1).sum(axis=0)
+        of_all = np.full((2, len(self._matches)), nan)
+        for members in np.unique(counts).tolist():
+            of_all[:, counts == members] = posteriors.one_event(members)[:, counts == members]
+        belongs = posteriors.belongs().mean(axis=0)
+        sides = zip(*of_all.tolist(), strict=True)
+        return [
+            self._told(nth, least, greatest, belongs[self._sets[:, nth] != -1, nth].tolist())
+            for nth, (least, greatest) in enumerate(sides)
+        ]
+
+    @cached_property
+    def _matches(self) -> list[PendingMatch]:
+        return [each for group in self.groups for each in sorted(group.matches, key=lambda match: match.order)]
+
+    @cached_property
+    def _detections(self) -> dict[tuple[int, DetectionKey], PendingMember]:
+        """Each detection as its latest match has it, in the order of groups and of time."""
+        latest: dict[tuple[int, DetectionKey], PendingMember] = {}
+        for nth, group in enumerate(self.groups):
+            for match in sorted(group.matches, key=lambda each: each.order):
+                latest |= {(nth, member.key): member for member in match.members}
+        return {key: latest[key] for key in sorted(latest)}
+
+    @cached_property
+    def _group_of(self) -> Int64Array:
+        """The group of each match."""
+        return np.repeat(np.arange(len(self.groups)), [len(group.matches) for group in self.groups])
+
+    @cached_property
+    def _sensors(self) -> list[str]:
+        return sorted({member.key.sensor for member in self._detections.values()})
+
+    @cached_property
+    def _sets(self) -> Int64Array:
+        """Positions of the detections of each match by role, -1 where a role has none."""
+        position = {key: nth for nth, key in enumerate(self._detections)}
+        sets = np.full((len(self.query.roles), len(self._matches)), -1, np.int64)
+        for nth, (match, group) in enumerate(zip(self._matches, self._group_of.tolist(), strict=True)):
+            for member in match.members:
+                sets[member.role, nth] = position[group, member.key]
+        return sets
+
+    @cached_property
+    def _sensor(self) -> Int64Array:
+        code = {name: nth for nth, name in enumerate(self._sensors)}
+        return np.array([code[member.key.sensor] for member in self._detections.values()], np.int64)
+
+    @cached_property
+    def _unpaired_hz(self) -> FloatArray:
+        rates = [member.unpaired_hz for member in self._detections.values()]
+        return np.array([nan if each is None else each for each in rates])
+
+    @cached_property
+    def _network(self) -> Network:
+        return Network(self._sensors, self.rule.events_hz, self.rule.heard_by, None)
+
+    def _live(self) -> BoolArray:
+        """Which sensors are known to live at each match: those that reported something in its group."""
+        reports = np.zeros((len(self._sensors), len(self.groups)), np.bool_)
+        reports[self._sensor, [group for group, _ in self._detections]] = True
+        return reports[:, self._group_of]
+
+    @cached_property
+    def _posteriors(self) -> SetPosteriors:
+        packed = [member.template for member in self._detections.values()]
+        templates = {each: nth for nth, each in enumerate(dict.fromkeys(packed))}
+        return evidence_of_sets(
+            self._network,
+            [unpacked(each) for each in templates],
+            [templates[each] for each in packed],
+            [member.key.detected_at_us for member in self._detections.values()],
+            self._sensor,
+            self._sets,
+            travel=self.query.graph if self.rule.arrives == "within_window" else None,
+            live=self._live(),
+            unpaired_hz=self._unpaired_hz,
+            most_work=MOST_WORK,
+        )
+
+    def _told(self, nth: int, least: float, greatest: float, belongs: Sequence[float]) -> EvidenceRecord:
+        match, bits = self._matches[nth], float(self._posteriors.bits[nth])
+        if isnan(bits):
+            return unweighed(match, NOT_WATCHED_YET)
+        is_impossible, is_unknown = isinf(bits), isnan(least)
+        members = zip(match.keys, belongs, strict=True)
+        return _record(
+            match,
+            bits=None if is_impossible else round(bits, DECIMALS),
+            posterior=None if is_unknown else _share((least + greatest) / 2),
+            posterior_least=UNSET if is_unknown else _share(least),
+            posterior_greatest=UNSET if is_unknown else _share(greatest),
+            unknown=IMPOSSIBLE if is_impossible else NOT_WATCHED_YET if is_unknown else UNSET,
+            terms=() if is_impossible else self._terms(nth),
+            members=() if is_unknown else [MemberBelongs(key.sensor, key.id, _share(each)) for key, each in members],
+        )
+
+    def _terms(self, nth: int) -> list[TermRecord]:
+        parts, evidence = self._posteriors.parts, self._posteriors.evidence
+        whole = int(parts.whole[nth])
+        rows = np.flatnonzero(parts.members[:, whole] != -1)
+        present = parts.members[rows, whole]
+        rates = self._unpaired_hz[present].tolist()
+        terms = evidence_terms(evidence.of_one(whole, rows), self._network, self._sensor[present].tolist(), rates)
+        return [
+            TermRecord(
+                kind=each.kind,
+                sensor=UNSET if each.sensor is None else each.sensor,
+                bits=round(each.bits, DECIMALS),
+                sentence=each.sentence,
+            )
+            for each in terms
+        ]
+
+
+def _record(match: PendingMatch, **told: object) -> EvidenceRecord:
+    named = {"id": match.id, "query": match.query, "query_version": match.version, "area": match.area}
+    return EvidenceRecord(**named, rates="declared", **told)  # type: ignore[arg-type]
+
+
+def _share(value: float) -> float:
+    return min(max(round(value, DECIMALS), 0.0), 1.0)
