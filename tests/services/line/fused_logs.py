@@ -35,6 +35,7 @@ TOPICS = {
     QUERIES: Topic(partitions=1, configs=COMPACTED),
     "matches": Topic(partitions=8),
     "episodes": Topic(partitions=8),
+    "evidence": Topic(partitions=8),
     "dead-letters": Topic(partitions=1),
     "activations": Topic(partitions=1),
     "status": Topic(partitions=1, configs=COMPACTED),

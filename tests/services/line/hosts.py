@@ -23,7 +23,7 @@ from tests.coincide.fusion import outputs
 from tests.coincide.fusion.strategies import Pushes
 from tests.services.line.fused_logs import NAMES, Fault, at_once, documents, fusing, opened
 
-ANSWERS = ("matches", "episodes", "dead-letters")
+ANSWERS = ("matches", "episodes", "evidence", "dead-letters")
 
 Documents = list[dict[str, Any]]
 Told = Mapping[str, Documents]
@@ -97,13 +97,14 @@ def told_by_replay(cores: FusionCores, pushes: Pushes) -> Told:
     return {
         "matches": [document for output in produced for document in outputs.matches(output)],
         "episodes": [document for output in produced for document in outputs.episodes(output)],
+        "evidence": [json.loads(each.value) for output in produced for each in output.evidence],
         "dead-letters": [document for output in produced for document in outputs.letters(output)],
     }
 
 
 def assert_same(told: Told, other: Told) -> None:
-    """Both tell the same matches and dead letters, each of them once, and the same episodes in the end."""
-    for topic, name in (("matches", "id"), ("dead-letters", "dead_id")):
+    """Both tell the same matches, evidence and dead letters, each once, and the same episodes in the end."""
+    for topic, name in (("matches", "id"), ("evidence", "id"), ("dead-letters", "dead_id")):
         assert _by_id(told[topic], name) == _by_id(other[topic], name)
     assert last_episodes(told["episodes"]) == last_episodes(other["episodes"])
 

@@ -11,13 +11,15 @@ from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from coincide import Histogram
 from coincide.fusion.batches.cores import FusionCores
 from coincide.fusion.control.limits import Limits
-from tests.coincide.fusion.inputs import STREAMS
+from tests.coincide.fusion.inputs import STREAMS, Row, frame, poisson_frames, put, query_json
 from tests.coincide.fusion.outputs import slow_match
 from tests.coincide.fusion.strategies import SWEEPING, Pushes, runs
 from tests.examples import examples
@@ -63,6 +65,35 @@ def test_random_logs(pushes: Pushes, most_records: int, fails: list[Fault], cuts
     assert sorted((each["sensor"], each["id"], each["late_by_us"]) for each in letters) == sorted(slow.late)
     event(f"some match: {bool(told['matches'])}")
     event(f"some late: {bool(letters)}")
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    st.integers(1, 5),
+    st.lists(st.sampled_from(["before", "after", None, None]), max_size=20),
+    st.lists(st.integers(1, 4), min_size=1, max_size=8),
+)
+def test_evidence(most_records: int, fails: list[Fault], cuts: list[int]) -> None:
+    """It waits in the state while processes are killed, and each match gets its own."""
+    clock = Histogram.uniform(-1, 0.5)
+    sensors = [("north", "p", clock, 0.2), ("south", "s", clock, 0.2), ("east", "s", clock, 0.1)]
+    query = {**query_json(threshold=0.2, sensors="different"), "event": {"per_day": 2_000, "heard_by": 0.8}}
+    frames = poisson_frames(np.random.default_rng(7), sensors, 300)
+    after = frame(len(frames), [Row("after", 2e6)])
+    with (
+        TemporaryDirectory(dir=MEMORY) as folder,
+        one_process(Path(folder), most_records, fails, STREAMS, SWEEPING) as (log, thread),
+    ):
+        taken = []
+        for push in ([put(0, query)], frames, [after]):
+            taken.append(logged(log, push))
+            wait_until_taken(log, thread)
+        told = told_in(log)
+    cores = FusionCores(STREAMS, SWEEPING)
+    assert_same(told, told_by_replay(cores, taken))
+    assert_same(told, told_by_spark(cores, taken, cycle(cuts)))
+    assert {each["id"] for each in told["evidence"]} == {each["id"] for each in told["matches"]}
+    assert len({each["posterior"] for each in told["evidence"]}) > 20
 
 
 @pytest.mark.parametrize(

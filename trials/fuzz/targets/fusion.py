@@ -65,7 +65,8 @@ def _read_again(output: Output) -> None:
     status = StatusMetrics()
     status.take(*output.status)
     list(status.collect())
-    told = [output.status, *output.matches, *output.episodes, *output.dead_letters, *output.health.values()]
+    answers = [*output.matches, *output.episodes, *output.evidence]
+    told = [output.status, *answers, *output.dead_letters, *output.health.values()]
     for key, value in told:
         key.decode()
         json.loads(value or b"null")
