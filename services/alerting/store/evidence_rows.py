@@ -63,6 +63,13 @@ def insert_evidence(connection: Connection, received: Sequence[ReceivedEvidence]
     return new
 
 
+def is_any(connection: Connection, after: int, upto: int) -> bool:
+    """Whether there is evidence with a sequence in (after, upto]."""
+    e = evidence.c
+    some = select(e.sequence).where(e.sequence > after, e.sequence <= upto)
+    return connection.execute(some.limit(1)).first() is not None
+
+
 def read_after(
     connection: Connection, filters: EvidenceFilter, after: int, limit: int, upto: int | None = None
 ) -> list[StoredEvidence]:

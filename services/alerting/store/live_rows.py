@@ -49,7 +49,8 @@ def read_page(
     """
     end = end_of_blocks(connection, after, PAGE_BLOCKS)
     upto = upto if end is None else min(upto, end)
-    reads = [read for each in filters for read in _reads(connection, each, upto)]
+    has_evidence = evidence_rows.is_any(connection, after, upto)  # else matches have the whole share
+    reads = [read for each in filters for read in _reads(connection, each, upto, has_evidence=has_evidence)]
     share = max(FEWEST_OF_EACH, PAGE_ROWS // len(reads))
     parts = [read(after, share) for read in reads]
     until = min([upto, *(part[-1].sequence for part in parts if len(part) == share)])
@@ -58,12 +59,12 @@ def read_page(
 
 
 def _reads(
-    connection: Connection, filters: RowFilters, upto: int
+    connection: Connection, filters: RowFilters, upto: int, *, has_evidence: bool
 ) -> Iterator[Callable[[int, int], Sequence[StoredRow]]]:
     """Return, for each kind, what reads up to so many rows with a sequence above another, oldest first."""
     if filters.matches is not None:
         yield partial(match_rows.read_after, connection, filters.matches, upto=upto)
-    if filters.evidence is not None:
+    if filters.evidence is not None and has_evidence:
         yield partial(evidence_rows.read_after, connection, filters.evidence, upto=upto)
     if filters.episodes is not None:
         yield partial(episode_rows.read_after, connection, filters.episodes)
