@@ -13,13 +13,15 @@ from coincide.json_fields import as_float, given_fields, object_fields, refuse_u
 from coincide.queries.fields.checks import refuse_unless_name
 
 MOST_MEMBERS = 200  # that an episode lists
-WORDS = ("query", "area", "severity", "probability", "members", "start", "end", "group", "stream")
+WORDS = ("query", "area", "severity", "probability", "posterior", "members", "start", "end", "group", "stream")
 LABEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED = ("alertname", "alert", "kind", "query", "area", "severity")
 MOST_LABELS, MOST_LEVELS, MOST_RECEIVERS = 16, 8, 16
 LONGEST_TEXT = 200
 LONGEST_RESOLVE_S = 7 * 86_400.0
 MOST_AN_HOUR = 1_000_000
+
+NO_EVIDENCE = "only a join with event has evidence"
 
 Levels = tuple[tuple[float, str], ...]
 """From which probability on an alert is how severe; greatest probability first."""
@@ -36,11 +38,13 @@ class AlertRule:
         probable than the last makes no alert.
     min_probability : float, optional
         In (0, 1]: what is less probable makes no alert.
+    min_posterior : float, optional
+        In (0, 1]: what is less probably one event makes no alert. So the rule waits until that is known.
     members : int, optional
         At least so many members; of an episode, distinct detections. Not more than there can be, and none of readings.
     title : str
         One line, in which ``{query}``, ``{area}``, ``{severity}``, ``{probability}``, ``{members}``, ``{start}``,
-        ``{end}``, ``{group}`` and, of readings, ``{stream}`` stand for what the alert has.
+        ``{end}``, ``{group}``, of joins ``{posterior}`` and, of readings, ``{stream}`` stand for what the alert has.
     labels : tuple of (str, str)
         Further labels, for receivers and silences.
     resolve_after_s : float
@@ -62,10 +66,14 @@ class AlertRule:
     ('critical', 'warning', None)
     >>> AlertRule.from_json(rule.to_json()) == rule
     True
+    >>> sure = AlertRule.from_json({"min_posterior": 0.9}, has_evidence=True)
+    >>> sure.severity_of(0.7, 3, 0.95), sure.severity_of(0.7, 3, 0.4), sure.severity_of(0.7, 3)
+    ('warning', None, None)
     """
 
     severity: Levels = ((0.0, "warning"),)
     min_probability: float | None = None
+    min_posterior: float | None = None
     members: int | None = None
     title: str = "{query} in {area}"
     labels: tuple[tuple[str, str], ...] = ()
@@ -74,8 +82,9 @@ class AlertRule:
     to: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.min_probability is not None:
-            refuse_unless_probability("alert.min_probability", self.min_probability)
+        for name in ("min_probability", "min_posterior"):
+            if getattr(self, name) is not None:
+                refuse_unless_probability(f"alert.{name}", getattr(self, name))
         if self.members is not None:
             _refuse_unless_count("members", self.members, MOST_MEMBERS)
         _refuse_unless_count("max_per_hour", self.max_per_hour, MOST_AN_HOUR)
@@ -94,13 +103,23 @@ class AlertRule:
         return self.min_probability is not None or self.severity[-1][0] > 0 or len(self.severity) > 1
 
     @property
+    def waits_for_evidence(self) -> bool:
+        """Whether nothing makes an alert before it is known how probably it is one event."""
+        return self.min_posterior is not None
+
+    @property
     def title_words(self) -> frozenset[str]:
         """Which words stand for something in the title."""
         return frozenset(word for _, word, _, _ in Formatter().parse(self.title) if word)
 
-    def severity_of(self, probability: float | None, members: int) -> str | None:
-        """Return how severe an alert of this is; None where it makes none. No probability is as good as any."""
+    def severity_of(self, probability: float | None, members: int, posterior: float | None = None) -> str | None:
+        """Return how severe an alert of this is; None where it makes none.
+
+        No probability is as good as any, but no posterior is none.
+        """
         if self.members is not None and members < self.members:
+            return None
+        if self.min_posterior is not None and (posterior is None or posterior < self.min_posterior):
             return None
         if probability is None:
             return self.severity[0][1]
@@ -115,7 +134,14 @@ class AlertRule:
         return ranks[0] < ranks[1]
 
     @classmethod
-    def from_json(cls, obj: object, *, has_probability: bool = True, most_members: int = MOST_MEMBERS) -> AlertRule:
+    def from_json(
+        cls,
+        obj: object,
+        *,
+        has_probability: bool = True,
+        has_evidence: bool = False,
+        most_members: int = MOST_MEMBERS,
+    ) -> AlertRule:
         """Read the rule of what has `most_members`, 0 of readings; a QueryError names the field and what is allowed."""
         given = given_fields("alert", obj, [field.name for field in fields(cls)])
         if "severity" in given:
@@ -124,16 +150,21 @@ class AlertRule:
             given["labels"] = tuple(sorted(object_fields("alert.labels", given["labels"]).items()))
         if "to" in given:
             given["to"] = tuple(given["to"]) if isinstance(given["to"], list) else given["to"]
-        given |= {name: as_float(given[name]) for name in ("min_probability", "resolve_after_s") if name in given}
+        figures = ("min_probability", "min_posterior", "resolve_after_s")
+        given |= {name: as_float(given[name]) for name in figures if name in given}
         rule = cls(**given)
         if rule.asks_probability and not has_probability:
             name = "severity" if rule.min_probability is None else "min_probability"
             raise QueryError(f"alert.{name}", "asks for a probability: readings have none; give one severity")
+        if rule.waits_for_evidence and not has_evidence:
+            raise QueryError("alert.min_posterior", f"asks for a posterior: {NO_EVIDENCE}")
         if rule.members is not None and rule.members > most_members:
             allowed = f"at most {most_members}, as many as roles" if most_members else "only joins have members"
             raise QueryError("alert.members", f"is {rule.members}: {allowed}")
         if "stream" in rule.title_words and most_members:
             raise QueryError("alert.title", "has {stream}: only queries over readings have one")
+        if "posterior" in rule.title_words and not has_evidence:
+            raise QueryError("alert.title", f"has {{posterior}}: {NO_EVIDENCE}")
         return rule
 
     def to_json(self) -> dict[str, object]:

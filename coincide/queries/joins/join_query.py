@@ -268,7 +268,9 @@ class Query:
         limits = MatchLimits.from_json(fields.get("limits", {}))
         if "alert" in fields:
             most_members = MOST_MEMBERS if "coalesce" in fields else len(roles)
-            given["alert"] = AlertRule.from_json(fields["alert"], most_members=most_members)
+            given["alert"] = AlertRule.from_json(
+                fields["alert"], has_evidence="event" in fields, most_members=most_members
+            )
         query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given, limits=limits)
         if "coalesce" not in fields:
             return query

@@ -15,6 +15,7 @@ from coincide.queries.fields.alert_rule import MOST_MEMBERS
 from coincide.wire.fields import or_none
 from services.alerting.records.alert import Kind
 from services.alerting.store.episode_rows import NewRevision
+from services.alerting.store.evidence_rows import Sureness
 from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.query_rows import QueryVersion, read_versions
 
@@ -22,7 +23,8 @@ from services.alerting.store.query_rows import QueryVersion, read_versions
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One state of what a query found; `is_gone` where it no longer stands. `revision` grows with every change.
 
-    `stream` is the one that a query over readings reads; None of others.
+    `stream` is the one that a query over readings reads; None of others. `surest` says how probably it is one event,
+    None while that is not known, and `sure_at_us` since when it is as sure as a rule asks that waits for evidence.
     """
 
     kind: Kind
@@ -40,6 +42,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     stream: str | None = None
     is_open: bool = False
     is_gone: bool = False
+    surest: Sureness | None = None
+    sure_at_us: int | None = None
+
+    @property
+    def posterior(self) -> float | None:
+        """How probably it is one event; None while that is not known."""
+        return None if self.surest is None else self.surest.posterior
 
 
 class _Body(msgspec.Struct):
@@ -79,6 +88,14 @@ def of_superseded(match: StoredMatch) -> list[Finding]:
     """Return the matches that `match` takes back, as findings that no longer stand."""
     found = of_match(match)
     return [replace(found, source=id_, revision=1, is_gone=True) for id_ in match.supersedes]
+
+
+def with_sureness(finding: Finding, rule: AlertRule, surest: Sureness | None, sure_at_us: int | None) -> Finding:
+    """Return the finding with how sure it is; one whose rule waits for that is as young as what it waited for."""
+    if not rule.waits_for_evidence or sure_at_us is None:
+        return replace(finding, surest=surest)
+    received_at_us = max(finding.received_at_us, sure_at_us)
+    return replace(finding, surest=surest, sure_at_us=sure_at_us, received_at_us=received_at_us)
 
 
 def of_revision(revision: NewRevision) -> Finding:

@@ -1,7 +1,7 @@
 """Raising alerts: what was just stored becomes alerts, their transitions and the outbox, in the same transaction."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -10,13 +10,14 @@ from sqlalchemy import Connection
 from coincide.queries import AlertRule
 from services.alerting.alerts import alert_lifecycle, controls
 from services.alerting.alerts.controls import Silence
-from services.alerting.alerts.findings import Finding, Rules, of_match, of_revision, of_superseded
+from services.alerting.alerts.findings import Finding, Rules, of_match, of_revision, of_superseded, with_sureness
 from services.alerting.records.alert import LIMITED, Acknowledgement, Alert, Step, Withheld, alert_id
 from services.alerting.records.receiver import Receivers
-from services.alerting.store import alert_rows
+from services.alerting.store import alert_rows, match_rows
 from services.alerting.store.alert_rows import ChangedAlert, StoredAlert
 from services.alerting.store.delivery_rows import Addressed, address
 from services.alerting.store.episode_rows import NewRevision
+from services.alerting.store.evidence_rows import StoredEvidence, read_sureness
 from services.alerting.store.match_rows import StoredMatch
 from services.common.clock import Clock, system_clock_us
 
@@ -64,13 +65,22 @@ class Raising:
         self.receivers.replace_added(controls.read_controls(connection, controls.RECEIVER))
 
     def raise_for(
-        self, connection: Connection, matches: Sequence[StoredMatch], revisions: Sequence[NewRevision]
+        self,
+        connection: Connection,
+        matches: Sequence[StoredMatch],
+        revisions: Sequence[NewRevision],
+        evidence: Sequence[StoredEvidence] = (),
     ) -> list[StoredAlert]:
-        """Store the alerts that new matches and revisions of episodes make or change; return them for live readers."""
-        findings = [*self._of_matches(connection, matches), *self._of_revisions(connection, revisions)]
+        """Store the alerts that new matches, evidence and episodes make or change; return them for live readers."""
+        findings = [
+            *self._of_matches(connection, matches),
+            *self._of_matches(connection, self._judged_matches(connection, matches, evidence)),
+            *self._of_revisions(connection, revisions),
+        ]
         judged = [each for each in (self.rules.judged(connection, found) for found in findings) if each is not None]
         if not judged:
             return []
+        judged = list(_with_sureness(connection, judged))
         ids = {alert_id(each.query, each.source) for each, _ in judged}
         known = alert_rows.known_alerts(connection, ids)
         acknowledgements = controls.read_acknowledgements(connection, ids)
@@ -78,6 +88,14 @@ class Raising:
         for finding, rule in judged:
             round_.take(finding, rule, acknowledgements)
         return round_.store()
+
+    def _judged_matches(
+        self, connection: Connection, new: Sequence[StoredMatch], evidence: Sequence[StoredEvidence]
+    ) -> list[StoredMatch]:
+        """Return the matches, stored before, that there is now evidence of; the `new` ones have theirs already."""
+        seen = {match.id for match in new}
+        of_rules = [each for each in evidence if self.rules.has_any(connection, each.query, "match")]
+        return match_rows.read_stored(connection, {each.id for each in of_rules} - seen)
 
     def _of_matches(self, connection: Connection, matches: Sequence[StoredMatch]) -> Iterable[Finding]:
         ruled = {q for q in {match.query for match in matches} if self.rules.has_any(connection, q, "match")}
@@ -130,6 +148,17 @@ class Raising:
         if self._silences is None:
             self._silences = controls.read_silences(connection)
         return any(each.covers(alert, at_us) for each in self._silences)
+
+
+def _with_sureness(
+    connection: Connection, judged: Sequence[tuple[Finding, AlertRule]]
+) -> Iterator[tuple[Finding, AlertRule]]:
+    """Yield findings with how sure they are, and their rules."""
+    of_matches = read_sureness(connection, [finding.source for finding, _ in judged if finding.kind == "match"])
+    for finding, rule in judged:
+        surest = of_matches.get(finding.source)
+        is_enough = surest is not None and surest.posterior >= (rule.min_posterior or 0.0)
+        yield with_sureness(finding, rule, surest, surest.received_at_us if surest and is_enough else None), rule
 
 
 class _Round:

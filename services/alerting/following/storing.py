@@ -101,7 +101,7 @@ class Storage:
         letters = insert_dead_letters(connection, batch.dead_letters)
         self._count(TOPICS.dead_letters, letters, len(batch.dead_letters))
         store_status(connection, batch.statuses)
-        alerts = self.raising.raise_for(connection, matches, revisions)
+        alerts = self.raising.raise_for(connection, matches, revisions, new_evidence)
         alerts += self.raising.acknowledge(connection, batch.controls)
         return NewRows(matches, new_evidence, revisions, alerts)
 

@@ -26,7 +26,12 @@ def posted(alert: Alert, ends_at_us: int) -> dict[str, Any]:
     name = alert.source if alert.is_of_system else alert.query or alert.source
     notes = {"summary": alert.title, "description": alert.text, "runbook_url": alert.docs}
     probability = None if alert.probability is None else f"{alert.probability:.4g}"
-    figures = {"probability": probability, "members": None if alert.members is None else str(alert.members)}
+    posterior = None if alert.posterior is None else f"{alert.posterior:.4g}"
+    figures = {
+        "probability": probability,
+        "posterior": posterior,
+        "members": None if alert.members is None else str(alert.members),
+    }
     said = {**notes, **figures}
     return {
         "labels": {"alertname": name, "alert": alert.id, **{k: v for k, v in alert.every_label.items() if v}},

@@ -49,7 +49,10 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     area: Annotated[str, Meta(description="Empty where it is of none.")] = ""
     severity: Annotated[str, Meta(description="By the query's rule.", extra_json_schema={"minLength": 1})]
     title: Annotated[str, Meta(description="One line.", extra_json_schema={"minLength": 1})]
-    text: Annotated[str | None, Meta(description="A sentence or two, of system alerts.")] = None
+    text: Annotated[
+        str | None,
+        Meta(description="A sentence or two: what is wrong with the system, or how sure it is that it is one event."),
+    ] = None
     docs: Annotated[str | None, Meta(description="The page that says what to do.")] = None
     labels: Annotated[
         dict[str, str],
@@ -61,6 +64,15 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     probability: Annotated[
         Probability | None, Meta(description="That of the match, or of the most probable of the episode.")
     ] = None
+    posterior: Annotated[
+        Probability | None,
+        Meta(
+            description="How probable it is that the match is one event, or the surest match of the episode; null "
+            "while that is not known."
+        ),
+    ] = None
+    posterior_least: Annotated[Probability | None, Meta(description="It is certainly not less.")] = None
+    posterior_greatest: Annotated[Probability | None, Meta(description="It is certainly not more.")] = None
     members: Annotated[
         Count | None,
         Meta(description="Members of the match; distinct detections of the episode, up to 200; readings of the spell."),
@@ -81,8 +93,16 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     stream: Annotated[str | None, Meta(description="Of a query over readings: the stream that it reads.")] = None
     state: Annotated[State, Meta(description="Whether it fires, somebody has taken it over, or it is over.")] = "firing"
     fired_at_us: Annotated[
-        int, Meta(description="When it last began to fire: when ingest had the detection that made it.")
+        int,
+        Meta(
+            description="When it last began to fire: when ingest had the detection that made it, or when the evidence "
+            "was told that its rule waits for."
+        ),
     ]
+    sure_at_us: Annotated[
+        int | None,
+        Meta(description="When the evidence was told that its rule waits for; null where the rule waits for none."),
+    ] = None
     resolve_at_us: Annotated[
         int | None,
         Meta(description="When time will resolve it; null where nothing but a change of its source will."),
@@ -145,5 +165,8 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def _occasion(self) -> int:
-        # The revision of the source is the same whenever it is read again; the clock is not.
+        # The revision of the source is the same whenever it is read again; the clock is not. At which revision
+        # evidence found an episode is not the same either, but the evidence is.
+        if self.change == "firing" and self.alert.sure_at_us is not None:
+            return self.alert.sure_at_us
         return self.at_us if self.change == "acknowledged" else self.alert.revision

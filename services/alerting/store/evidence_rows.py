@@ -4,7 +4,7 @@ Evidence has the id of its match. It may come before the match, after it, twice,
 first stored of an id counts, and a match that has none yet is shown without.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,15 @@ from services.alerting.store.tables import evidence, matches
 #: What a match says itself.
 OF_THE_MATCH = ("v", "query", "query_version", "area")
 
+IDS_A_STATEMENT = 1000
+
+
+class _Bounds(msgspec.Struct):
+    posterior_least: float
+    posterior_greatest: float
+
+
+_bounds = msgspec.json.Decoder(_Bounds).decode
 _parts = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -41,6 +50,15 @@ class StoredEvidence(msgspec.Struct, frozen=True, gc=False):
     posterior: float | None
     received_at_us: int
     body: str
+
+
+class Sureness(msgspec.Struct, frozen=True):
+    """How probable it is that something is one event, between certain bounds, and when that was told."""
+
+    posterior: float
+    least: float
+    greatest: float
+    received_at_us: int
 
 
 @dataclass(frozen=True)
@@ -81,6 +99,23 @@ def read_after(
     if upto is not None:
         statement = statement.where(e.sequence <= upto)
     return [StoredEvidence(*row) for row in connection.execute(statement.limit(limit))]
+
+
+def read_sureness(connection: Connection, ids: Iterable[str]) -> dict[str, Sureness]:
+    """Return, for those of the matches `ids` whose posterior is known, what it is."""
+    e, id_list = evidence.c, list(ids)
+    known: dict[str, Sureness] = {}
+    for first in range(0, len(id_list), IDS_A_STATEMENT):
+        some = e.id.in_(id_list[first : first + IDS_A_STATEMENT]), e.posterior.is_not(None)
+        rows = connection.execute(select(e.id, e.posterior, e.received_at_us, e.body).where(*some))
+        known.update({row.id: sureness_of(row.posterior, row.body, row.received_at_us) for row in rows})
+    return known
+
+
+def sureness_of(posterior: float, body: str, received_at_us: int) -> Sureness:
+    """Return what evidence says of a known posterior."""
+    bounds = _bounds(body)
+    return Sureness(posterior, bounds.posterior_least, bounds.posterior_greatest, received_at_us)
 
 
 def evidence_of_match(body: str | None) -> str:

@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,7 +25,7 @@ from services.alerting.store.dialect import (
     where_equal,
     where_overlaps,
 )
-from services.alerting.store.evidence_rows import evidence_of_match
+from services.alerting.store.evidence_rows import IDS_A_STATEMENT, evidence_of_match
 from services.alerting.store.match_blocks import (
     BLOCK_BY_BLOCK,
     has_sensor,
@@ -133,6 +134,15 @@ def read_match(connection: Connection, id_: str) -> str | None:
     return None if row is None else match_body(*row)
 
 
+def read_stored(connection: Connection, ids: Collection[str]) -> list[StoredMatch]:
+    """Return those of the matches `ids` that there are, oldest first; what they supersede is left out."""
+    id_list, found = list(ids), list[StoredMatch]()
+    for first in range(0, len(id_list), IDS_A_STATEMENT):
+        rows = connection.execute(_stored_columns().where(matches.c.id.in_(id_list[first : first + IDS_A_STATEMENT])))
+        found += map(_of_row, rows)
+    return sorted(found, key=attrgetter("sequence"))
+
+
 def read_newest_first(connection: Connection, filters: MatchFilter, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, body, superseded_by, evidence) with a sequence below `before`, newest first."""
     sequence = matches.c.sequence
@@ -195,8 +205,7 @@ def read_after(
 ) -> list[StoredMatch]:
     """Return up to `limit` matches with a sequence in (after, upto], oldest first; `upto` None: all above `after`."""
     m = matches.c
-    columns = _select(m.sequence, m.id, m.query, m.area, m.received_at_us, m.body)
-    statement = _filtered(columns, filters).where(m.sequence > after).order_by(m.sequence)
+    statement = _filtered(_stored_columns(), filters).where(m.sequence > after).order_by(m.sequence)
     if filters.sensor is not None:
         statement = statement.where(has_sensor(filters.sensor))
     if upto is not None:
@@ -267,6 +276,11 @@ def _select(*columns: Column[Any], of: FromClause = matches) -> Select[Any]:
     m, by, e = matches.c, supersessions.c, evidence.c
     beside = of.outerjoin(supersessions, by.superseded == m.id).outerjoin(evidence, e.id == m.id)
     return select(*columns, by.superseded_by, e.body.label("evidence")).select_from(beside)
+
+
+def _stored_columns() -> Select[Any]:
+    m = matches.c
+    return _select(m.sequence, m.id, m.query, m.area, m.received_at_us, m.body)
 
 
 def _filtered(statement: Select[Any], filters: MatchFilter) -> Select[Any]:

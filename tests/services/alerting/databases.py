@@ -24,6 +24,7 @@ ON_BOTH = (
     "store/",
     "following/",
     "alerts/test_raising.py",
+    "alerts/test_sure_alerts.py",
     "alerts/test_system_conditions.py",
     "api/test_alerts.py",
     "api/test_episodes.py",

@@ -136,9 +136,15 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
     return record(TOPICS.queries, change, key=id_.encode())
 
 
-def ruled(id_: str = "intruder", version: int = 3, *, coalesces: bool = True, **rule: Any) -> Record:
+EVENT = {"per_day": 2, "heard_by": 0.8}
+
+
+def ruled(
+    id_: str = "intruder", version: int = 3, *, coalesces: bool = True, has_event: bool = False, **rule: Any
+) -> Record:
     """The record of a query that has an alert rule."""
     document = {**query(id_), "alert": rule, **({"coalesce": {"gap_s": 1}} if coalesces else {})}
+    document |= {"event": EVENT} if has_event else {}
     return change_record(id_, version, query=document)
 
 

@@ -12,13 +12,15 @@ from deploy.host.machine import ROOT
 
 VALIDATOR = Draft202012Validator(json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8")))
 EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}
-JOIN = {"id": "q", "from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], "sensors": "different"}
+PLAIN = {"id": "q", "from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], "sensors": "different"}
+JOIN = {**PLAIN, "event": {"per_day": 2.0, "heard_by": 0.8, "arrives": "at_once"}}
 WINDOW = {"time_s": 3600.0, "slide_s": 60.0}
 SPELL = {"id": "s", "coalesce": {"from": "heat", "value": "attributes.c", "where": {"above": 40}}, "lasting_s": 60}
 READINGS = {"id": "r", "coalesce": {"from": "heat", "value": "attributes.c", "window": WINDOW}, "longest": True}
 FULL = {
     "severity": [[0.9, "critical"], [0.6, "warning"]],
     "min_probability": 0.7,
+    "min_posterior": 0.9,
     "members": 2,
     "title": "{severity}: {query} in {area}, {{{probability}}}",
     "labels": {"site": "north"},
@@ -44,6 +46,9 @@ def test_a_rule_is_read_and_written_back(rule: dict[str, Any]) -> None:
         ([], "alert"),
         ({"unknown": 1}, "alert.unknown"),
         ({"min_probability": 0}, "alert.min_probability"),
+        ({"min_posterior": 0}, "alert.min_posterior"),
+        ({"min_posterior": 1.5}, "alert.min_posterior"),
+        ({"min_posterior": "0.9"}, "alert.min_posterior"),
         ({"members": 1.5}, "alert.members"),
         ({"members": True}, "alert.members"),
         ({"severity": []}, "alert.severity"),
@@ -86,6 +91,18 @@ def test_readings_have_no_probability_to_ask_for() -> None:
             query_from_json({**READINGS, "alert": rule})
 
 
+@pytest.mark.parametrize("query", [PLAIN, SPELL, READINGS], ids=["join without event", "spell", "window"])
+@pytest.mark.parametrize(
+    ("rule", "field"), [({"min_posterior": 0.5}, "alert.min_posterior"), ({"title": "{posterior}"}, "alert.title")]
+)
+def test_only_a_join_with_event_has_evidence_to_ask_for(
+    query: dict[str, Any], rule: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(QueryError, match="only a join with event has evidence") as refused:
+        query_from_json({**query, "alert": rule})
+    assert refused.value.field == field
+
+
 @pytest.mark.parametrize(
     ("query", "most"),
     [(JOIN, 2), ({**JOIN, "coalesce": {"gap_s": 1}}, 200), (SPELL, 0), (READINGS, 0)],
@@ -106,10 +123,14 @@ def test_a_rule_changes_nothing_that_a_query_may_use_of_before() -> None:
 
 
 def test_severity_is_the_greatest_level_that_is_reached() -> None:
-    rule = AlertRule.from_json(FULL)
-    told = {p: rule.severity_of(p, 3) for p in (0.65, 0.7, 0.89, 0.9, 1.0)}
+    rule = AlertRule.from_json(FULL, has_evidence=True)
+    told = {p: rule.severity_of(p, 3, 1.0) for p in (0.65, 0.7, 0.89, 0.9, 1.0)}
     assert told == {0.65: None, 0.7: "warning", 0.89: "warning", 0.9: "critical", 1.0: "critical"}
-    assert rule.severity_of(0.95, 1) is None
+    assert rule.severity_of(0.95, 1, 1.0) is None
+    assert [rule.severity_of(0.95, 3, posterior) for posterior in (None, 0.0, 0.89, 0.9, 1.0)] == [
+        *[None] * 3,
+        *["critical"] * 2,
+    ]
     assert rule.is_worse("critical", than="warning")
     assert not rule.is_worse("warning", than="warning")
     assert rule.is_worse("warning", than="one of an older rule")
