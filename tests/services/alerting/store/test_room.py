@@ -13,6 +13,7 @@ from tests.services.alerting.sample_records import (
     Database,
     dead_letter_record,
     episode_record,
+    evidence_record,
     match_record,
     ruled,
 )
@@ -86,6 +87,7 @@ def test_dead_letters_are_kept_for_a_time_of_their_own(
     database.store([ruled(to=["nobody"])])
     database.store([match_record("m", received_at_us=then_us), episode_record("e", received_at_us=then_us)])
     database.store([dead_letter_record("d", timestamp=then_us // 1_000)])
+    database.store([evidence_record("m", timestamp=then_us // 1_000)])
     Expiry(database.engine, database.metrics, settings.kept_s, ROOM, chunk_rows=9, every_s=60.0).run_if_due()
     assert {name: database.rows(name) for name in RECORDS} == {
         **dict.fromkeys(RECORDS, int(matches_kept_s == HOUR_S)),
