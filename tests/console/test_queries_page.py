@@ -128,6 +128,21 @@ def test_everything_that_a_join_has_can_be_said_in_the_form(open_page: OpenPage,
     )
 
 
+def test_a_join_says_what_is_known_of_events_and_tells_only_of_what_is_sure(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/queries?new=")
+    page.get_by_label("Name").fill("sure")
+    per_day = page.get_by_label("Events come so often a day")
+    per_day.fill("2")
+    page.get_by_label("A sensor hears one with probability").fill("0.9")
+    page.get_by_label("One reaches").select_option("within_window")
+    page.get_by_label("Tell somebody").select_option("warning")
+    page.get_by_label("sure of one event at least").fill("0.99")
+    shoot(page, "queries-form-event")
+    query = saved(page, line, "sure")
+    assert query["event"] == {"per_day": 2, "heard_by": 0.9, "arrives": "within_window"}
+    assert query["alert"]["min_posterior"] == 0.99
+
+
 def test_a_query_over_readings_is_asked_otherwise_in_the_form(open_page: OpenPage, line: Line) -> None:
     page = open_page("/queries?new=longest")
     page.get_by_label("Name").fill("alike")
@@ -267,6 +282,7 @@ def test_a_fault_is_told_at_its_line_and_nothing_is_saved(open_page: OpenPage, l
         ),
         ("with probability at least", "60 %", "“with probability at least” is '60 %': above 0 and at most 1"),
         ("Probability of all together at least", "2", "“Probability of all together at least” is 2"),
+        ("Events come so often a day", "seldom", "“Events come so often a day” is 'seldom'"),
         ("One episode while gaps are below, s", "-1", "“One episode while gaps are below, s” is -1"),
         ("Attribute that is equal in all", "x" * 150, "“Attribute that is equal in all” is 'attributes.xxx"),
     ],

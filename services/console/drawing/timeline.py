@@ -25,7 +25,7 @@ class TimelineElement(Element, component="timeline.js", esm={"coincide-timeline"
         self.run_method("merge", change)
 
     def show(self, **view: str) -> None:
-        """Narrow to an area or a query, or order the lanes by name or place."""
+        """Narrow to an area, a query or sure matches, or order the lanes by name or place."""
         self.run_method("show", view)
 
     def choose(self, id_: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.console.pages.time_words import probability
+from services.console.rest.documents import MatchAnswer
 from services.console.rest.evidence_answers import EvidenceAnswer
 
 STRANGER_BELOW = 0.5  # what belongs less probably than not
@@ -27,6 +28,11 @@ def one_event(evidence: EvidenceAnswer | None) -> str:
     if evidence.is_exact or evidence.posterior_least is None or evidence.posterior_greatest is None:
         return probability(evidence.posterior)
     return f"{probability(evidence.posterior_least)} to {probability(evidence.posterior_greatest)}"
+
+
+def surest_first(match: MatchAnswer) -> tuple[float, float]:
+    """Return a key that puts first what is most probably one event, and then that whose times fit best."""
+    return 0.0 if match.posterior is None else -match.posterior - 1, -match.probability
 
 
 def headline(evidence: EvidenceAnswer | None, *, has_event: bool) -> str:

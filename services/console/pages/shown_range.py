@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from services.common.clock import LAST_US, in_rfc_3339, rfc_3339_us, system_clock_us
@@ -28,7 +28,10 @@ FILTERS, KINDS = ("area", "query", "sensor"), ("match", "episode", "alert", "det
 
 @dataclass(frozen=True)
 class ShownRange:
-    """Times, an area, a query and sensors (empty: all), and what is looked at closely: its kind and id."""
+    """Times, an area, a query and sensors (empty: all), and what is looked at closely: its kind and id.
+
+    Above 0, `min_posterior` leaves matches that are at least so sure to be one event, the surest first.
+    """
 
     from_us: int
     to_us: int
@@ -37,6 +40,7 @@ class ShownRange:
     query: str = ""
     sensor: str = ""
     order: str = "name"
+    min_posterior: float = 0.0
     chosen: tuple[str, str] | None = None
 
     @classmethod
@@ -44,14 +48,15 @@ class ShownRange:
         """Read the parameters of an address; what cannot be read is as if it were not there."""
         now_us = system_clock_us() if now_us is None else now_us
         from_us, to_us = _instant(parameters.get("from")), _instant(parameters.get("to"))
-        filters = {name: parameters.get(name, "")[:NAME_CHARACTERS] for name in FILTERS}
-        order = "place" if parameters.get("order") == "place" else "name"
+        filters: dict[str, Any] = {name: parameters.get(name, "")[:NAME_CHARACTERS] for name in FILTERS}
+        filters["order"] = "place" if parameters.get("order") == "place" else "name"
+        filters["min_posterior"] = probability_in(parameters.get("min_posterior")) or 0.0
         kinds = [(kind, parameters[kind][:CHOSEN_CHARACTERS]) for kind in KINDS if parameters.get(kind)]
         chosen = kinds[0] if kinds else None
         if from_us is not None and to_us is not None and from_us < to_us:
-            return cls(from_us, to_us, follows=False, order=order, chosen=chosen, **filters)
+            return cls(from_us, to_us, follows=False, chosen=chosen, **filters)
         span_us = _span(parameters.get("span"))
-        return cls(now_us - span_us, now_us, follows=True, order=order, chosen=chosen, **filters)
+        return cls(now_us - span_us, now_us, follows=True, chosen=chosen, **filters)
 
     @property
     def span_us(self) -> int:
@@ -74,6 +79,8 @@ class ShownRange:
         named = {name: getattr(self, name) for name in FILTERS if getattr(self, name)}
         if self.order != "name":
             named["order"] = self.order
+        if self.min_posterior:
+            named["min_posterior"] = f"{self.min_posterior!r}"
         if self.chosen is not None:
             named[self.chosen[0]] = self.chosen[1]
         if self.follows:
@@ -88,6 +95,18 @@ def around(from_us: int, to_us: int) -> tuple[int, int]:
     """Return times that show [from, to] with some room beside it."""
     room_us = max((to_us - from_us) // 2, 5_000_000)
     return from_us - room_us, to_us + room_us
+
+
+def probability_in(text: str | None) -> float | None:
+    """Return the probability that a text says, such as 0.9 or 90 %; None where it says none."""
+    said = (text or "").strip()
+    is_percent = said.endswith("%")
+    try:
+        value = float(said.removesuffix("%"))
+    except ValueError:
+        return None
+    value = value / 100 if is_percent else value
+    return value if 0 <= value <= 1 else None
 
 
 def _instant(text: str | None) -> int | None:

@@ -117,6 +117,7 @@ class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     uncertainty_s: float | None = None
     count: int | None = None
     best_probability: float | None = None
+    best_posterior: float | None = None
     open: bool | None = None
     final: bool | None = None
     members: list[MemberAnswer] | None = None

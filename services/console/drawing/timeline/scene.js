@@ -18,6 +18,7 @@ export class Scene {
     this.order = "name";
     this.area = "";
     this.query = "";
+    this.surest = 0; // the least posterior of matches that are shown
     this.sensor = null; // a pattern of the lanes that are shown
     this.leftOut = []; // [when, how many detections are not drawn]
     this.rows = [];
@@ -95,7 +96,8 @@ export class Scene {
     return this.leftOut.reduce((sum, [at, count]) => sum + (at >= from && at <= to ? count : 0), 0);
   }
 
-  setView({ order, area, query, sensor }) {
+  setView({ order, area, query, sensor, surest }) {
+    if (surest !== undefined) this.surest = Number(surest);
     if (order !== undefined) this.order = order;
     if (area !== undefined) this.area = area;
     if (query !== undefined) this.query = query;
@@ -104,6 +106,7 @@ export class Scene {
   }
 
   shows(thing) {
+    if (this.surest && thing.members && !(thing.posterior >= this.surest)) return false;
     return (!this.area || thing.area === this.area) && (!this.query || !thing.query || thing.query === this.query);
   }
 

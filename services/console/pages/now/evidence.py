@@ -22,7 +22,7 @@ from services.console.pages.now.moments import together
 from services.console.pages.now.onset_sentence import OnsetBar, onset_bars
 from services.console.pages.now.reading_curve import draw_readings, readings_of
 from services.console.pages.now.weighing import draw_weighing
-from services.console.pages.one_event_words import STRANGER_BELOW, headline, one_event
+from services.console.pages.one_event_words import STRANGER_BELOW, headline, one_event, surest_first
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around
 from services.console.pages.time_words import TimeWords, duration, probability, rate, within
@@ -245,6 +245,9 @@ class Evidence:
             if episode.uncertainty_s:
                 doubt = duration(episode.uncertainty_s)
                 Words("p", f"When it was is uncertain by {doubt}: so much longer are its times than it lasted.")
+            if episode.best_posterior is not None:
+                said = Words("p", f"The surest of its matches is one event with {probability(episode.best_posterior)}.")
+                said.props["title"] = repr(episode.best_posterior)
             if episode.best_probability is not None:
                 of = "It lasted long enough with" if episode.is_of_readings else "The times of its best match fit with"
                 said = Words("p", f"{of} {probability(episode.best_probability)}.")
@@ -341,11 +344,6 @@ def detection_of(key: str) -> dict[str, Any]:
     if found is None:
         raise RestError(f"there is no detection {key[:100]!r}", 404)
     return {**found.groupdict(), "at": int(found["at"])}
-
-
-def surest_first(match: MatchAnswer) -> tuple[float, float]:
-    """Return a key that puts first what is most probably one event, and then that whose times fit best."""
-    return 0.0 if match.posterior is None else -match.posterior - 1, -match.probability
 
 
 def sure_words(match: MatchAnswer) -> str:

@@ -36,9 +36,10 @@ async def read_kept(viewer: Viewer, shown: ShownRange) -> KeptThings:
     """Return what lies in the range, and as much before and after it; a `RestError` where a service does not answer."""
     from_us, to_us = shown.from_us - shown.span_us, shown.to_us + shown.span_us
     common: Wanted = {"from": from_us, "to": to_us, "area": shown.area or None, "query": shown.query or None}
+    sure: Wanted = {"min_posterior": f"{shown.min_posterior!r}"} if shown.min_posterior else {}
     most = viewer.settings.drawn_matches_max
     matches, episodes, alerts = await asyncio.gather(
-        _read_pages(viewer, PageAnswer[MatchAnswer], "/v1/matches", common, most),
+        _read_pages(viewer, PageAnswer[MatchAnswer], "/v1/matches", common | sure, most),
         _read_pages(viewer, PageAnswer[EpisodeAnswer], "/v1/episodes", common, most),
         _read_pages(viewer, PageAnswer[AlertAnswer], "/v1/alerts", common, most),
     )

@@ -52,14 +52,14 @@ class Moment:
             if self.is_old(now_us)
             else f"{_ago(now_us - self.to_us)} ago"
         )
-        many, sure = "", self._sure_of_it()
+        many, sure = "", self._sure_of_it("The times fit with", "One event,")
         if self.count > 1:
             many = f": {self.counts} within {self._length}, which are one episode"
-            sure = self._sure("Those of the best match fit with")
+            sure = self._sure_of_it("The best times fit with", "The surest is one event with")
         return f"What {together(self.who)} saw may have happened together {when}{many}.{sure}"
 
-    def _sure_of_it(self) -> str:
-        return f" One event, {self.one_event}." if self.one_event else self._sure("The times fit with")
+    def _sure_of_it(self, fit: str, is_one: str) -> str:
+        return f" {is_one} {self.one_event}." if self.one_event else self._sure(fit)
 
     def _lasting(self, times: TimeWords, now_us: int) -> str:
         began = times.instant(self.from_us) if self.is_old(now_us) else f"{_ago(now_us - self.from_us)} ago"
@@ -116,6 +116,7 @@ def _of_episode(episode: EpisodeAnswer) -> Moment | None:
         episode.counted,
         episode.is_of_readings,
         bool(episode.open),
+        one_event="" if episode.best_posterior is None else probability(episode.best_posterior),
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from nicegui import ui
 
 from services.console.pages.now.context import NowContext
-from services.console.pages.one_event_words import one_event
+from services.console.pages.one_event_words import one_event, surest_first
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, button
 from services.console.pages.shown_range import ShownRange
@@ -20,6 +20,7 @@ from services.console.rest.evidence_answers import EvidenceAnswer
 ROWS = 8
 MOST_KEPT = 400
 OF_ONE_QUERY = 3  # matches that no episode stands for: the most probable of each query and area
+NONE_SURE = "No match here is so sure to be one event, or its evidence is not there yet."
 WITHOUT_SURE = "nothing-sure"  # nobody knows of anything listed whether it is one event
 Happened = MatchAnswer | EpisodeAnswer
 
@@ -32,9 +33,10 @@ class NewestTable:
         self._things: dict[str, Happened] = {}
         self._box = ui.element("section").classes("card").props('aria-label="Newest in this view"')
         with self._box:
-            Words("h2", "Newest in this view")
+            self._title = Words("h2", "Newest in this view")
             with plain_table(("When", "Where", "What", "Times fit", "One event", "Why"), ""):
                 self._rows = [_Row(view) for _ in range(ROWS)]
+            self._none = Words("p", NONE_SURE).classes("soft")
         self._box.set_visibility(False)
 
     @property
@@ -54,7 +56,7 @@ class NewestTable:
         kept, shown = self._view.kept, self._view.shown
         self._things.update((each.id, each) for each in things if lies_in(each, kept.from_us, kept.to_us, shown))
         coalesced = {each.query for each in self._things.values() if isinstance(each, EpisodeAnswer)}
-        newest = newest_of(self._things.values(), coalesced)
+        newest = newest_of(self._things.values(), coalesced, MOST_KEPT if shown.min_posterior else OF_ONE_QUERY)
         self._things = {each.id: each for each in newest[:MOST_KEPT]}
         self.refresh()
 
@@ -70,10 +72,14 @@ class NewestTable:
         """List what lies in the times that are shown now."""
         shown = self._view.shown
         listed = [each for each in self._things.values() if lies_in(each, shown.from_us, shown.to_us, shown)]
+        if shown.min_posterior:
+            listed = surest_of(listed, shown.min_posterior)
+        self._title.set_text("The surest in this view" if shown.min_posterior else "Newest in this view")
         rows = rows_of(listed, self._view.viewer.times)
         for row, told in zip(self._rows, [*rows[:ROWS], *([None] * ROWS)], strict=False):
             row.show(told)
-        self._box.set_visibility(bool(rows))
+        self._none.set_visibility(not rows)
+        self._box.set_visibility(bool(rows) or shown.min_posterior > 0)
         self._box.classes(**{"remove" if any(each.sure for each in rows) else "add": WITHOUT_SURE})
 
 
@@ -81,18 +87,31 @@ def lies_in(thing: Happened, from_us: int, to_us: int, shown: ShownRange) -> boo
     """Whether it is of the area and query that are shown, and in these times; they have no end where they follow."""
     begin_us, end_us = _when_us(thing), thing.latest_us if isinstance(thing, MatchAnswer) else thing.end_us or 0
     is_meant = shown.area in ("", thing.area) and shown.query in ("", thing.query)
+    if isinstance(thing, EpisodeAnswer) and shown.min_posterior:
+        return False  # its matches are listed
     return is_meant and begin_us > 0 and (shown.follows or (begin_us <= to_us and end_us >= from_us))
 
 
-def newest_of(things: Iterable[Happened], coalesced: set[str]) -> list[Happened]:
-    """Return episodes, and of queries that have none the most probable matches; the newest first."""
+def posterior_of(thing: Happened) -> float | None:
+    """Return how probable it is that it is one event, or the surest match of it; None where that is not known."""
+    return thing.posterior if isinstance(thing, MatchAnswer) else thing.best_posterior
+
+
+def surest_of(things: Iterable[Happened], least: float) -> list[Happened]:
+    """Return what is at least so sure to be one event, the surest first."""
+    known = [(sure, each) for each in things if (sure := posterior_of(each)) is not None and sure >= least]
+    return [each for _, each in sorted(known, key=lambda both: -both[0])]
+
+
+def newest_of(things: Iterable[Happened], coalesced: set[str], most: int = OF_ONE_QUERY) -> list[Happened]:
+    """Return episodes, and of queries that have none the `most` surest matches of each area; the newest first."""
     episodes: list[Happened] = [each for each in things if isinstance(each, EpisodeAnswer)]
     best: dict[tuple[str, str], list[MatchAnswer]] = {}
     for each in things:
         if isinstance(each, MatchAnswer) and each.query not in coalesced:
             best.setdefault((each.query, each.area), []).append(each)
     for of_query in best.values():
-        episodes += sorted(of_query, key=lambda each: (-each.probability, -each.latest_us))[:OF_ONE_QUERY]
+        episodes += sorted(of_query, key=lambda each: (*surest_first(each), -each.latest_us))[:most]
     return sorted(episodes, key=lambda each: (_when_us(each), isinstance(each, EpisodeAnswer)), reverse=True)
 
 
@@ -113,7 +132,7 @@ def rows_of(things: Iterable[Happened], times: TimeWords) -> list[ToldRow]:
     rows: dict[tuple[str, ...], ToldRow] = {}
     for thing in things:
         best = thing.best_probability if isinstance(thing, EpisodeAnswer) else thing.probability
-        fit, sure = "" if best is None else probability(best), one_event(_evidence_of(thing))
+        fit, sure = "" if best is None else probability(best), _sure(thing)
         said = times.instant(_when_us(thing)), _said(thing), fit, sure
         key = (thing.area, *said)
         rows[key] = replace(rows[key], others=rows[key].others + 1) if key in rows else ToldRow(thing, *said)
@@ -154,8 +173,10 @@ class _Row:
         self._sure.set_text(told.sure)
 
 
-def _evidence_of(thing: Happened) -> EvidenceAnswer | None:
-    return thing.evidence if isinstance(thing, MatchAnswer) else None
+def _sure(thing: Happened) -> str:
+    if isinstance(thing, MatchAnswer):
+        return one_event(thing.evidence)
+    return "" if thing.best_posterior is None else probability(thing.best_posterior)
 
 
 def _when_us(thing: Happened) -> int:

@@ -91,6 +91,7 @@ class NowView:
         self.reader = self.viewer.feed.join()
         shown = self.shown
         self.timeline.show(area=shown.area, query=shown.query, sensor=shown.sensor, order=shown.order)
+        self.timeline.show(surest=f"{shown.min_posterior:g}")
         self.timeline.merge({"sensors": drawn_sensors(self.sensors)})
         await self.load_lanes()
         await self.load()

@@ -9,7 +9,16 @@ from nicegui import ui
 from services.console.pages.now.context import NowContext
 from services.console.pages.now.history_of_range import KeptThings
 from services.console.pages.shell import Words, button, choice, text_field
-from services.console.pages.shown_range import SPANS_US, ShownRange
+from services.console.pages.shown_range import SPANS_US, ShownRange, probability_in
+from services.console.pages.time_words import probability
+
+SURE = (0.5, 0.9, 0.99)
+
+
+def sure_choices(chosen: float) -> dict[str, str]:
+    """Return from how sure on matches may be shown, in words, and what is chosen; 0 for all."""
+    sure = {f"{each:g}": f"{probability(each)} sure of one event, at least" for each in sorted({*SURE, chosen} - {0.0})}
+    return {"0": "all"} | sure
 
 
 class NowTools:
@@ -34,6 +43,7 @@ class NowTools:
             text_field("Sensor", view.shown.sensor, self._set_sensor)
             orders = {"name": "name", "place": "place"}
             choice("Order", orders, view.shown.order, self._set_order)
+            choice("Matches", sure_choices(view.shown.min_posterior), f"{view.shown.min_posterior:g}", self._set_sure)
         self._part = Words("p", "").classes("soft small")
         self._part.set_visibility(False)
         self._lanes = Words("p", "").classes("soft small")
@@ -85,6 +95,10 @@ class NowTools:
 
     async def _set_query(self, value: str) -> None:
         await self._narrow(replace(self._view.shown, query=value))
+
+    async def _set_sure(self, value: str) -> None:
+        self._view.timeline.show(surest=value)
+        await self._narrow(replace(self._view.shown, min_posterior=probability_in(value) or 0.0))
 
     async def _set_sensor(self, value: str) -> None:
         self._view.shown = replace(self._view.shown, sensor=value.strip())

@@ -1,5 +1,7 @@
 """The address of a page says what it shows, and whoever opens it sees the same."""
 
+from typing import Any
+
 import pytest
 from httpx2 import URL
 from hypothesis import given
@@ -24,12 +26,20 @@ def read(address: str) -> ShownRange:
     query=NAMES,
     sensor=NAMES,
     order=st.sampled_from(["name", "place"]),
+    least=st.floats(0, 1),
     chosen=st.none() | st.tuples(st.sampled_from(["match", "episode", "alert", "detection"]), NAMES.filter(bool)),
 )
 def test_an_address_leads_back(
-    times: tuple[int, int], area: str, query: str, sensor: str, order: str, chosen: tuple[str, str] | None
+    times: tuple[int, int],
+    area: str,
+    query: str,
+    sensor: str,
+    order: str,
+    least: float,
+    chosen: tuple[str, str] | None,
 ) -> None:
-    shown = ShownRange(*times, follows=False, area=area, query=query, sensor=sensor, order=order, chosen=chosen)
+    filters: dict[str, Any] = {"area": area, "query": query, "sensor": sensor, "order": order}
+    shown = ShownRange(*times, follows=False, min_posterior=least, chosen=chosen, **filters)
     assert read(shown.address()) == shown
 
 
@@ -42,10 +52,25 @@ def test_the_present_has_the_shortest_address() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["/?from=yesterday&to=now", "/?from=2026-01-01T00:00:00Z", "/?span=nan", "/?span=inf", "/?order=x", "/?match="],
+    [
+        "/?from=yesterday&to=now",
+        "/?from=2026-01-01T00:00:00Z",
+        "/?span=nan",
+        "/?span=inf",
+        "/?order=x",
+        "/?match=",
+        "/?min_posterior=2",
+        "/?min_posterior=nan",
+        "/?min_posterior=sure",
+    ],
 )
 def test_what_cannot_be_read_shows_the_present(address: str) -> None:
     assert read(address) == ShownRange(NOW_US - SPAN_US, NOW_US, follows=True)
+
+
+def test_a_probability_is_read_as_a_share_too() -> None:
+    assert read("/?min_posterior=90%25").min_posterior == 0.9
+    assert read("/?min_posterior=0.9").min_posterior == 0.9
 
 
 def test_times_that_run_backwards_show_the_present() -> None:

@@ -51,7 +51,8 @@ class AlertForm:
             with self._fields.at("Receivers", "alert", "to"):
                 text_field("Receivers (none: all of them)", shown, self._take_receivers)
             if self._asks_probability:
-                self._number("from probability", "min_probability", rule)
+                self._number("times fit with at least", "min_probability", rule)
+                self._number("sure of one event at least", "min_posterior", rule)
             self._number("over so long after, s", "resolve_after_s", rule)
         if self._receivers:
             Words("p", f"There are: {', '.join(self._receivers[:20])}.").classes("soft small")

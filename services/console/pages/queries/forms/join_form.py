@@ -12,6 +12,7 @@ from nicegui import ui
 
 from coincide.queries.fields.checks import attribute_name, attribute_path
 from services.console.pages.queries.forms.document_fields import DocumentFields, names_in
+from services.console.pages.queries.forms.event_form import draw_event
 from services.console.pages.queries.forms.role_filter_form import RoleFilterForm
 from services.console.pages.shell import Words, button, choice, number_field, text_field
 
@@ -66,6 +67,7 @@ class JoinForm:
             equal = attribute_name(str(document.get("equal", "")))
             with fields.at("Attribute that is equal in all", "equal"):
                 text_field("Attribute that is equal in all", equal, self._take_equal)
+        draw_event(fields)
         self._episodes()
         self._more()
 

@@ -7,7 +7,7 @@ import msgspec
 
 from services.console.drawing.table_columns import drawn_episode
 from services.console.pages.now.moments import last_moments
-from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of, rows_of
+from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of, rows_of, surest_of
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords
 from services.console.rest.documents import EpisodeAnswer, MatchAnswer, MemberAnswer
@@ -59,7 +59,7 @@ def test_what_is_long_ago_has_a_date_and_what_is_new_an_age() -> None:
     [moment] = last_moments([episode()], [])
     assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US) == (
         "What a and b saw may have happened together on 1987-02-23 at 07:35:35.0: 3 matches within 2 s, which are one "
-        "episode. Those of the best match fit with 50 %."
+        "episode. The best times fit with 50 %."
     )
     assert moment.is_old(AT_US + 10 * HOUR_US)
     [single] = last_moments([], [match(value=1.0)])
@@ -72,6 +72,32 @@ def test_a_match_whose_evidence_is_there_says_how_sure_it_is_that_it_is_one_even
     evidence = EvidenceAnswer(id="m", bits=8.4, posterior=0.997, posterior_least=0.997, posterior_greatest=0.997)
     [moment] = last_moments([], [msgspec.structs.replace(match(), evidence=evidence)])
     assert moment.sentence(TimeWords(), AT_US + 5_400_000).endswith("5 s ago. One event, 99.7 %.")
+
+
+def test_an_episode_says_how_sure_it_is_of_its_surest_match() -> None:
+    [moment] = last_moments([episode(best_posterior=0.997)], [])
+    assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US).endswith("The surest is one event with 99.7 %.")
+
+
+def sure(id_: str, posterior: float | None, value: float = 0.5) -> MatchAnswer:
+    evidence = EvidenceAnswer(id=id_, posterior=posterior, unknown=None if posterior else "not_watched_yet")
+    return msgspec.structs.replace(match(id_, value=value), evidence=evidence)
+
+
+def test_the_surest_are_listed_first_and_only_those_that_are_sure_enough() -> None:
+    shown = ShownRange(AT_US - 1, AT_US + 1, follows=False, min_posterior=0.9)
+    things: list[MatchAnswer | EpisodeAnswer] = [
+        sure("m1", 0.95),
+        sure("m2", 0.99),
+        sure("m3", 0.5),
+        sure("m4", None),
+        match("m5"),
+        episode(),
+    ]
+    listed = [each for each in things if lies_in(each, AT_US - 1, AT_US + 1, shown)]
+    assert [each.id for each in surest_of(listed, shown.min_posterior)] == ["m2", "m1"]
+    assert [each.sure for each in rows_of(things, TimeWords())] == ["95 %", "99 %", "50 %", "", ""]
+    assert {each.id for each in newest_of(things[:5], set())} == {"m1", "m2", "m3"}  # of one query and area
 
 
 def test_a_spell_is_readings_of_one_sensor_that_lasted() -> None:
