@@ -26,6 +26,7 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate, drift_of
 from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.wire.declarations.clock_record import ClockParticulars
 from coincide.wire.declarations.query_record import QueryRecord, put_record
 from coincide.wire.declarations.sensor_record import Particulars, Place
 from coincide.wire.declarations.stream_records import StreamRecord
@@ -42,6 +43,7 @@ from services.common.clock import system_clock_us
 from services.history.archiving.frame_rows import FrameRows
 from services.ingest.publishing.frame import heartbeat
 from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.registered_clocks import RegisteredClock
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from tests.coincide.fusion.inputs import Row, frame, put, started
@@ -61,6 +63,7 @@ TOPICS = (
     "queries",
     "sensors",
     "templates",
+    "clocks",
     "matches",
     "dead-letters",
     "status",
@@ -102,6 +105,14 @@ TEMPLATES = (
     NamedTemplate("exact", Histogram.point()),
     NamedTemplate("clock", Histogram.uniform(-2, 1), LastChange(3, NOON_US, "seed")),
 )
+
+
+GATEWAY = Histogram.uniform(-30, 30)
+CLOCKS = (
+    RegisteredClock("gw-7", GATEWAY),
+    RegisteredClock("gw-8", GATEWAY, ClockParticulars(label="pier"), LastChange(3, NOON_US, "me")),
+)
+SENSORS["vector"] = Sensor("vector", "quay", {"acoustic": CLOCKS[0].clock.template(Histogram.point())})
 
 
 SILENCE = {"v": 1, "id": "s-1", "matchers": {"area": "b*"}, "from_us": NOON_US, "until_us": NOON_US + 1}
@@ -198,6 +209,7 @@ def records() -> dict[str, list[bytes]]:
         "queries": [each.to_record() for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
         "templates": [template.to_record() for template in TEMPLATES],
+        "clocks": [clock.to_record() for clock in CLOCKS],
         "matches": [each.value for each in output.matches],
         "dead-letters": letters + [each.value for each in output.dead_letters],
         "status": [before, output.status.value],

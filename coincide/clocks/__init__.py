@@ -6,8 +6,8 @@ moves all of them alike. `Clock.template` makes the template of a sensor on a cl
 
 from __future__ import annotations
 
-from coincide.clocks.clock import Clock
+from coincide.clocks.clock import Clock, learnt_whole
 from coincide.probability import ClockOffset, clock_offsets, whole_error
 from coincide.templates.clocked import ClockedHistogram
 
-__all__ = ["Clock", "ClockOffset", "ClockedHistogram", "clock_offsets", "whole_error"]
+__all__ = ["Clock", "ClockOffset", "ClockedHistogram", "clock_offsets", "learnt_whole", "whole_error"]

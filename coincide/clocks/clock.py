@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.probability.error_sums import whole_error
+import numpy as np
+
+from coincide.errors import HistogramError
+from coincide.probability.error_sums import FURTHEST_OFF, whole_error
 from coincide.templates.clocked import ClockedHistogram
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_template
@@ -53,3 +56,30 @@ class Clock:
         """
         checked_template("own", own)
         return ClockedHistogram(whole_error(own, self.error) if whole is None else whole, own, self.name, self.error)
+
+
+def learnt_whole(template: ClockedHistogram) -> Histogram | None:
+    """Return the whole error of a template, where it is not the sum of its own and its clock's.
+
+    Two histograms of one sum are at most 1e-3 apart, see `whole_error`: what is as close is the sum.
+
+    Examples
+    --------
+    >>> gateway, own = Clock("gw-7", Histogram.uniform(-30, 30)), Histogram.uniform(-1, 1)
+    >>> learnt_whole(gateway.template(own)), learnt_whole(gateway.template(own, Histogram.uniform(-9, 9)))
+    (None, Histogram(edges_s=[-9.0, 9.0], mass=[1.0]))
+    """
+    whole = Histogram(template.edges_s, template.mass)
+    try:
+        summed = whole_error(template.own, template.error)
+    except HistogramError:  # more buckets than allowed: no sum could be made
+        return whole
+    at_s = np.union1d(whole.edges_s, summed.edges_s)
+    return None if np.abs(whole.cdf(at_s) - summed.cdf(at_s)).max() <= FURTHEST_OFF else whole
+
+
+def summed_where_alike(template: ClockedHistogram) -> ClockedHistogram:
+    """Return the template with the sum of its errors as the whole one, unless that was learnt."""
+    if learnt_whole(template) is not None:
+        return template
+    return Clock(template.clock, template.error).template(template.own)

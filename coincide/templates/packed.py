@@ -35,6 +35,11 @@ def unpacked(parts: Sequence[bytes]) -> Histogram:
     return ClockedHistogram(whole, own, parts[6].decode(), error)
 
 
+def packed_clock(parts: Sequence[bytes]) -> str | None:
+    """Return the name of the clock of a template that `packed` packed; None if it is on none."""
+    return parts[6].decode() if len(parts) == ON_A_CLOCK else None
+
+
 def packed_bytes(template: Histogram) -> int:
     """Return about how many bytes a template takes when it is packed, never less."""
     own = sum(map(len, packed(template)[2:])) if isinstance(template, ClockedHistogram) else 0

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from coincide.wire.declarations.clock_record import ClockRecord
 from coincide.wire.declarations.query_record import QUERY_RULES, QueryRecord
 from coincide.wire.declarations.sensor_record import SensorRecord, TemplateRecord
 from coincide.wire.declarations.stream_records import STREAM_RULES, StreamRecord
@@ -84,6 +85,7 @@ CONTRACTS: dict[str, Contract | ContractOfKinds] = {
     "sensor-health": Contract(HealthRecord),
     "sensors": Contract(SensorRecord),
     "templates": Contract(TemplateRecord),
+    "clocks": Contract(ClockRecord),
     "template-proposals": Contract(TemplateProposal),
     "activations": Contract(ActivationRecord),
     "deferrals": Contract(DeferralRecord),

@@ -19,7 +19,7 @@ from services.common.topic_names import TopicNames
 #: Topics in the order in which their ends are noted: a state before what was told of it, effects before causes, and
 #: who was told last. See decision 46.
 _CAUSES = ("detections", "deferrals")
-_SAID = ("queries", "sensors", "templates", "keys", "audit", "alert-controls")
+_SAID = ("queries", "sensors", "templates", "clocks", "keys", "audit", "alert-controls")
 _LATER = (_CAUSES, _SAID, ("deliveries",))
 _SILENCE_S = 30.0
 

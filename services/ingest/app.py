@@ -13,6 +13,8 @@ from services.common.http.document_page import document_page_router
 from services.common.http.strict_requests import StrictRequests
 from services.common.operations import install_operations
 from services.common.resources.changes import Changes
+from services.ingest.clocks.clock_changes import clock_changes
+from services.ingest.clocks.clocks_api import clocks_router
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
 from services.ingest.http.recent_detections import RecentDetections, recent_detections_router
 from services.ingest.http.sensor_bulk import sensor_bulk_router
@@ -28,7 +30,7 @@ from services.ingest.registry.stream_changes import stream_resource
 from services.ingest.settings import IngestSettings
 from services.ingest.templates.proposals_api import Proposals, proposals_router
 from services.ingest.templates.proposals_topic import ReadProposals
-from services.ingest.templates.template_changes import TemplateChanges
+from services.ingest.templates.template_changes import template_changes
 from services.ingest.templates.templates_api import templates_router
 
 
@@ -66,8 +68,9 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(streams_router(registry, streams, settings))
     changes = SensorChanges(registry, publisher, audit, clock_us)
     app.include_router(sensors_router(changes, settings))
-    templates = TemplateChanges(changes)
-    app.state.finish_templates = templates.finish  # a coroutine function, which `lifespan` runs
+    clocks, templates = clock_changes(changes), template_changes(changes)
+    app.state.unfinished = (clocks.finish, templates.finish)  # coroutine functions, which `lifespan` runs
+    app.include_router(clocks_router(clocks, settings))
     app.include_router(templates_router(templates, settings))
     app.include_router(sensor_bulk_router(changes, settings))
     app.include_router(proposals_router(Proposals(changes, read_proposals)))

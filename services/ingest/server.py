@@ -25,6 +25,7 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.publishing.publisher import DEAD_LETTERS, DETECTIONS, Publisher
 from services.ingest.registry.health_topic import HealthView
 from services.ingest.registry.named_templates import TEMPLATES, NamedTemplates
+from services.ingest.registry.registered_clocks import CLOCKS, RegisteredClocks
 from services.ingest.registry.sensors_topic import SENSORS, RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.registry.stream_changes import QUERIES
@@ -47,7 +48,8 @@ def build_app(settings: IngestSettings, log: Log | None = None) -> Guarded:
     access = ComponentAccess("ingest", settings, metrics.registry, clients=clients)
     streams = DeclaredStreams(load_streams(settings.streams_path), follows=True)
     templates = NamedTemplates(follows=True)
-    registry = Registry(streams, templates)
+    clocks = RegisteredClocks(follows=True)
+    registry = Registry(streams, templates, clocks)
     limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
     publisher = Publisher(log, metrics, *limits, names=settings.topic_names)
     names, read = settings.topic_names, clients.reader
@@ -55,6 +57,7 @@ def build_app(settings: IngestSettings, log: Log | None = None) -> Guarded:
     streams_follower = TopicFollower(names.full(QUERIES), streams, read)
     others = [
         TopicFollower(names.full(TEMPLATES), templates, read),
+        TopicFollower(names.full(CLOCKS), clocks, read),
         TopicFollower(names.full(HEALTH), HealthView(registry, metrics), read),
     ]
 
@@ -71,7 +74,7 @@ def build_app(settings: IngestSettings, log: Log | None = None) -> Guarded:
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
         every_s = settings.heartbeat_s
-        running = [asyncio.create_task(app.state.finish_templates(), name="templates")]
+        running = [asyncio.create_task(finish(), name="unfinished changes") for finish in app.state.unfinished]
         if every_s:
             running.append(asyncio.create_task(publisher.send_heartbeats(every_s), name="heartbeats"))
         try:

@@ -5,6 +5,7 @@ from services.common.log.log import Log
 from services.common.log.records import NewRecord, TopicPartition
 from services.common.settings import load_streams
 from services.ingest.registry.named_templates import TEMPLATES
+from services.ingest.registry.registered_clocks import CLOCKS
 from services.ingest.registry.sensors_file import load_declared
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.settings import IngestSettings
@@ -13,7 +14,7 @@ APPEND_TIMEOUT_S = 30.0
 
 
 def append_first_sensors(log: Log, settings: IngestSettings) -> None:
-    """Append the templates and sensors that are declared, all or none, unless there ever was a sensor.
+    """Append the clocks, templates and sensors that are declared, all or none, unless there ever was a sensor.
 
     Raises `SettingsError`: the file cannot be used.
     """
@@ -22,7 +23,7 @@ def append_first_sensors(log: Log, settings: IngestSettings) -> None:
         if any(reader.ends([TopicPartition(names.full(SENSORS), 0)]).values()):
             return
     declared = load_declared(settings.sensors_path, DeclaredStreams(load_streams(settings.streams_path)))
-    of_topics = (TEMPLATES, declared.templates), (SENSORS, declared.sensors)
+    of_topics = (CLOCKS, declared.clocks), (TEMPLATES, declared.templates), (SENSORS, declared.sensors)
     records = [
         NewRecord(names.full(topic), name.encode(), each.to_record())
         for topic, things in of_topics

@@ -13,7 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from coincide.arrays.kinds import Int64Array
-from coincide.clocks.template_forms import template_of_form
+from coincide.clocks import Clock
+from coincide.clocks.template_forms import clocks_of_forms, template_beside, template_of_form
 from coincide.errors import HistogramError
 from coincide.learning import SensorStream
 from coincide.templates.histogram import Histogram
@@ -156,11 +157,13 @@ def present_sensors(path: Path) -> PresentSensors:
     document = read_yaml(path)
     try:
         made = {name: template_of_form(form) for name, form in document["templates"].items()}
+        clocks: dict[str | None, Clock | None] = {None: None}
+        clocks.update(clocks_of_forms(document.get("clocks", {})))
         sensors = {str(sensor["id"]): sensor for sensor in document["sensors"]}
         templates = {
-            SensorStream(id_, str(stream)): made[name]
+            SensorStream(id_, str(stream)): template_beside(clocks[sensor.get("clock")], form, made.__getitem__)
             for id_, sensor in sensors.items()
-            for stream, name in sensor["streams"].items()
+            for stream, form in sensor["streams"].items()
         }
         models = {id_: str(sensor["model"]) for id_, sensor in sensors.items() if sensor.get("model")}
         return PresentSensors(templates, models)

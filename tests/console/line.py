@@ -50,6 +50,7 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.publishing.frame import Frame
 from services.ingest.publishing.publisher import Publisher
 from services.ingest.registry.named_templates import TEMPLATES
+from services.ingest.registry.registered_clocks import CLOCKS
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
@@ -232,6 +233,9 @@ class Line:
             return
         if topic == TEMPLATES:
             self.registry.templates.apply([record(topic, value, key)])
+            return
+        if topic == CLOCKS:
+            self.registry.clocks.apply([record(topic, value, key)])
             return
         if topic == PROPOSALS:
             self.proposals[key] = proposal_in(value or b"")

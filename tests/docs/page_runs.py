@@ -56,6 +56,7 @@ MADE = (
     ("alerting", "receivers", "id"),
     ("alerting", "keys", "id"),
     ("ingest", "sensors", "id"),
+    ("ingest", "clocks", "id"),
     ("ingest", "templates", "name"),
     ("ingest", "streams", "name"),
 )

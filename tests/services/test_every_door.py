@@ -41,12 +41,14 @@ NEEDS = {
     "ingest": {
         "": OPEN,
         "read": "GET /openapi.json /metrics /v1/detections /v1/streams /v1/streams/{name} /v1/sensors "
-        "/v1/sensors/{sensor_id} /v1/templates /v1/templates/{name} /v1/template-proposals HEAD /openapi.json",
+        "/v1/sensors/{sensor_id} /v1/templates /v1/templates/{name} /v1/template-proposals /v1/clocks "
+        "/v1/clocks/{clock_id} HEAD /openapi.json",
         "ingest": "POST /v1/detections",
         "admin": "PUT /v1/streams/{name} /v1/sensors/{sensor_id} /v1/templates/{name} PATCH /v1/streams/{name} "
         "/v1/sensors/{sensor_id} /v1/templates/{name} DELETE /v1/streams/{name} /v1/sensors/{sensor_id} "
         "/v1/templates/{name} POST /v1/sensors /v1/template-proposals/{proposal_id}/accept "
-        "/v1/template-proposals/{proposal_id}/reject",
+        "/v1/template-proposals/{proposal_id}/reject "
+        "PUT /v1/clocks/{clock_id} PATCH /v1/clocks/{clock_id} DELETE /v1/clocks/{clock_id}",
     },
     "alerting": {
         "": OPEN,

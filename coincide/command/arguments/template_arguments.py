@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coincide.clocks.template_forms import template_of_form
+from coincide.clocks import Clock
+from coincide.clocks.template_forms import clocks_of_forms, template_beside, template_of_form
 from coincide.command.faults import CommandError, shown
 from coincide.errors import HistogramError
 from coincide.templates.histogram import Histogram
@@ -67,7 +68,8 @@ def load_templates(path: Path | None) -> FileTemplates:
     listed = read.get("sensors") or [] if "sensors" in read else []
     if not isinstance(listed, list):
         raise CommandError(f"{path}: sensors is {shown(listed)}: a list of sensors was expected")
-    sensors = [_sensor(path, each, by_name) for each in listed]
+    clocks = _clocks(path, read.get("clocks") or {} if "sensors" in read else {})
+    sensors = [_sensor(path, each, by_name, clocks) for each in listed]
     return FileTemplates(by_name, {each.id: each for each in sensors})
 
 
@@ -100,16 +102,50 @@ def _named_once(path: Path, fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return obj
 
 
-def _sensor(path: Path, declared: object, by_name: Mapping[str, Histogram]) -> DeclaredSensor:
+def _clocks(path: Path, forms: object) -> dict[str, Clock]:
+    try:
+        return clocks_of_forms(forms)
+    except HistogramError as error:
+        raise CommandError(f"{path}: {error.field} is {shown(error.value)}: {error.allowed}") from None
+
+
+def _sensor(path: Path, declared: object, by_name: dict[str, Histogram], clocks: Mapping[str, Clock]) -> DeclaredSensor:
+    """Return a sensor; its templates on a clock come to be `by_name` under their ids."""
     fields = declared if isinstance(declared, dict) else {}
     match fields.get("id"), fields.get("area", ""), fields.get("streams"):
         case str() as name, str() as area, dict() as streams if streams:
-            for template in streams.values():
-                if template not in by_name:
-                    raise CommandError(f"{path}: sensor {name!r} names template {shown(template)}, which is not there")
-            return DeclaredSensor(name, area, {str(stream): str(template) for stream, template in streams.items()})
+            where = f"{path}: sensor {name!r}"
+            clock = _clock_of(where, fields.get("clock"), clocks)
+            named = {str(stream): _named(where, form, by_name, clock) for stream, form in streams.items()}
+            return DeclaredSensor(name, area, named)
     form = "{id: NAME, area: AREA, streams: {STREAM: TEMPLATE}}"
     raise CommandError(f"{path}: sensors has {shown(declared)}: {form} was expected")
+
+
+def _clock_of(where: str, name: object, clocks: Mapping[str, Clock]) -> Clock | None:
+    if name is None:
+        return None
+    if name not in clocks:
+        raise CommandError(f"{where} names clock {shown(name)}, which is not there")
+    return clocks[str(name)]
+
+
+def _named(where: str, form: Any, by_name: dict[str, Histogram], clock: Clock | None) -> str:
+    """Return the name of the template that a stream declares."""
+
+    def read(name: object) -> Histogram:
+        if not isinstance(name, str) or name not in by_name:
+            raise CommandError(f"{where} names template {shown(name)}, which is not there")
+        return by_name[name]
+
+    try:
+        template = template_beside(clock, form, read)
+    except HistogramError as error:
+        raise CommandError(f"{where}: {error.field} is {shown(error.value)}: {error.allowed}") from None
+    if clock is None:
+        return str(form)
+    by_name[template.id] = template
+    return template.id
 
 
 def parse_template(text: str, templates: FileTemplates) -> Histogram:

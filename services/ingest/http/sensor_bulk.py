@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from coincide import Histogram
-from coincide.clocks.template_forms import template_of_form
+from coincide.clocks.template_forms import BESIDE_A_CLOCK
 from coincide.errors import HistogramError
 from coincide.wire.declarations.names import FORMS_IN_WORDS
 from services.common.access.who import Author
@@ -17,7 +17,9 @@ from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.common.resources.routes import JSON
 from services.ingest.http.request_limits import JsonBody
-from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor, sensor_in
+from services.ingest.registry.named_templates import unclocked_template
+from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor
+from services.ingest.registry.sensor_documents import sensor_in
 from services.ingest.settings import IngestSettings
 
 
@@ -126,16 +128,20 @@ def _templates(forms: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Histogram
     templates, faults = dict[str, Histogram](), dict[str, str]()
     for name, form in forms.items():
         try:
-            templates[name] = template_of_form(form)
+            templates[name] = unclocked_template(form)
         except HistogramError as error:
             faults[name] = str(error)
     return templates, faults
 
 
 def _names(said: object) -> dict[str, str]:
-    """Return the names of templates that a sensor uses, by stream."""
+    """Return the names of templates that a sensor uses, by where it says so: a stream, or a part of one."""
     streams = said.get("streams") if isinstance(said, dict) else None
-    return {each: name for each, name in streams.items() if isinstance(name, str)} if isinstance(streams, dict) else {}
+    found: dict[str, object] = {}
+    for stream, form in streams.items() if isinstance(streams, dict) else ():
+        parts = {f"{stream}.{part}": form.get(part) for part in BESIDE_A_CLOCK} if isinstance(form, dict) else {}
+        found |= {stream: form, **parts}
+    return {where: name for where, name in found.items() if isinstance(name, str)}
 
 
 def _named(sensors: Iterable[object]) -> set[str]:
@@ -147,8 +153,8 @@ def _refuse_faulty(said: object, ids: Collection[str], known: Collection[str], f
     id_ = said.get("id") if isinstance(said, dict) else None
     if not isinstance(id_, str) or id_ in ids:
         raise Problem(422, "id is missing, no text, or that of a sensor before it in the list")
-    for stream, name in _names(said).items():
+    for where, name in _names(said).items():
         if name not in known:  # found here for all at once: to look for one is to look at every sensor
-            raise Problem(422, f"streams.{stream}: neither the list nor the registry has a template {name[:128]!r}")
+            raise Problem(422, f"streams.{where}: neither the list nor the registry has a template {name[:128]!r}")
         if name in faults:
-            raise Problem(422, f"streams.{stream}: template {name[:128]!r}: {faults[name]}")
+            raise Problem(422, f"streams.{where}: template {name[:128]!r}: {faults[name]}")

@@ -25,6 +25,7 @@ from services.common.http.route_table import IN_PATH
 from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.registered_clocks import RegisteredClock
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NO_PARTICULARS
 from services.ingest.registry.sensors_file import sensors_document
@@ -66,6 +67,13 @@ class HealthBody(BaseModel):
     drift: DriftBody | None = Field(description="null until a match of three and more members has told an error of it")
 
 
+class BesideClockBody(BaseModel):
+    """How a template is declared beside a clock, by names or ids of templates."""
+
+    own: str = Field(description="what is left of the sensor's error once the clock is right")
+    template: str | None = Field(None, description="the whole error, if it was learnt; else it is the sum")
+
+
 class SensorBody(BaseModel):
     """A sensor: its area and the template id of each stream it reports, and how it does."""
 
@@ -73,6 +81,10 @@ class SensorBody(BaseModel):
     area: str
     streams: dict[str, str] = Field(description="template id by stream")
     templates: dict[str, str] = Field(description="by stream the name of its template, where it has one")
+    clock: str | None = Field(None, description="the clock that it reports by; null if it shares none")
+    beside_clock: dict[str, BesideClockBody] = Field(
+        {}, description="by stream how its template is declared beside its clock; empty without one"
+    )
     model: str | None = None
     place: PlaceBody | None = None
     labels: dict[str, str] = {}
@@ -91,6 +103,7 @@ class SensorFilters(PageParameters):
     """Which sensors; each filter narrows the others."""
 
     area: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors of this area.")
+    clock: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors on this clock.")
     stream: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors that report this stream.")
     model: str | None = Field(None, max_length=LONGEST_NAME, description="Only sensors of this model.")
     silent_for_s: float | None = Field(
@@ -124,7 +137,7 @@ class SensorFilters(PageParameters):
     def chosen(self) -> tuple[object, ...]:
         """What a cursor holds for."""
         of_health = self.silent_for_s, self.late_over, self.drifts
-        return "sensors", self.area, self.stream, self.model, self.label, *of_health
+        return "sensors", self.area, self.clock, self.stream, self.model, self.label, *of_health
 
 
 @dataclass(frozen=True)
@@ -139,9 +152,13 @@ class SensorListing:
         """Return the body that shows a sensor."""
         stamps = self.snapshot.stamps[sensor_id]
         heard = {stamp.stream: self.heard.of(sensor_id, stamp.stream) for stamp in stamps}
+        clock = stamps[0].template.clock
+        sensor = self.snapshot.sensor(sensor_id) if clock else None
         return SensorBody(
             id=sensor_id,
             area=stamps[0].area,
+            clock=clock,
+            beside_clock=dict(sensor.document["streams"]) if sensor else {},
             streams={stamp.stream: stamp.template.id for stamp in stamps},
             templates={stamp.stream: stamp.template.name for stamp in stamps if stamp.template.name is not None},
             health={stream: _health_body(each) for stream, each in heard.items() if each is not None},
@@ -156,6 +173,7 @@ class SensorListing:
         return (
             bool(streams)
             and filters.area in {None, stamps[0].area}
+            and filters.clock in {None, stamps[0].template.clock}
             and _is_described(self.snapshot.particulars.get(sensor_id, NO_PARTICULARS), filters)
             and any(self._is_heard(self.heard.of(sensor_id, each), filters) for each in streams)
         )
@@ -172,10 +190,12 @@ class SensorListing:
             and drifts in {None, drift is not None and is_drift(drift)}
         )
 
-    def document(self, filters: SensorFilters, templates: Iterable[NamedTemplate]) -> Iterator[str]:
-        """Yield the file that declares those that pass, and templates that have a name."""
+    def document(
+        self, filters: SensorFilters, templates: Iterable[NamedTemplate], clocks: Iterable[RegisteredClock] = ()
+    ) -> Iterator[str]:
+        """Yield the file that declares those that pass, templates that have a name, and clocks."""
         chosen = [each for each in self.snapshot.ids if self.passes(each, filters)]
-        return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)), templates)
+        return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)), templates, clocks)
 
 
 def sensors_router(changes: SensorChanges, settings: IngestSettings) -> APIRouter:
@@ -198,7 +218,8 @@ def sensors_router(changes: SensorChanges, settings: IngestSettings) -> APIRoute
         body=SensorBody,
         show=show,
         effect="detections are stamped by it",
-        form="A template is a form, the name of one, or the id of one in use.",
+        form="A template is a form, the name of one, or the id of one in use. Beside a `clock` each stream has `own`, "
+        "and `template` if the whole was learnt.",
         removal="Remove it: its detections are refused from then on. What it reported before stays.",
     )
     add_routes(router, changes.one.of, changes.one.make, JsonBody(settings), described)
@@ -216,7 +237,8 @@ def _add_reading(router: APIRouter, registry: Registry, registered: Callable[[],
         """Return sensors by id; a page begins behind the last sensor of the one before, whatever came or went."""
         sensors = registered()
         if wanted.format == "yaml":
-            return StreamingResponse(sensors.document(wanted, registry.templates.values()), media_type=YAML)
+            declared = registry.templates.values(), registry.clocks.values()
+            return StreamingResponse(sensors.document(wanted, *declared), media_type=YAML)
         passes = partial(sensors.passes, filters=wanted)
         chosen, more = page_of_names(sensors.snapshot.ids, wanted, wanted.chosen, passes, MOST_LOOKED_AT)
         return SensorPage(items=[sensors.body(each) for each in chosen], next_cursor=more)

@@ -1,14 +1,14 @@
-"""Make the registered sensors and templates those of config/sensors.yaml: ``services.ingest.registry.seed``."""
+"""Make the registered sensors, templates and clocks those of config/sensors.yaml: ``services.ingest.registry.seed``."""
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
@@ -32,25 +32,26 @@ from services.ingest.registry.named_templates import (
     NamedTemplate,
     NamedTemplates,
     audited_template,
-    renewed,
 )
+from services.ingest.registry.registered_clocks import CLOCKS, RegisteredClock, RegisteredClocks, audited_clock
 from services.ingest.registry.sensors import Sensor, audited_change
 from services.ingest.registry.sensors_file import load_declared
 from services.ingest.registry.sensors_topic import SENSORS, changes
 from services.ingest.registry.stream_changes import QUERIES
+from services.ingest.registry.template_renewal import renewed
 from services.ingest.settings import IngestSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
 CHANGED_BY = "seed"
 
 
-T = TypeVar("T", Sensor, NamedTemplate)
+T = TypeVar("T", Sensor, NamedTemplate, RegisteredClock)
 Changes = dict[str, T | None]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How the declared sensors, or templates, differ from those on the topic; ids, or names, sorted.
+    """How the declared sensors, templates or clocks differ from those on the topic; ids, or names, sorted.
 
     Those that somebody has `edited` since they were seeded differ too: over REST, or by accepting a template.
     """
@@ -79,7 +80,7 @@ class Difference:
         return written
 
 
-def is_edited(known: Sensor | NamedTemplate) -> bool:
+def is_edited(known: Sensor | NamedTemplate | RegisteredClock) -> bool:
     """Whether somebody changed it since it was seeded."""
     return known.change.version > 0 and known.change.changed_by != CHANGED_BY
 
@@ -90,8 +91,9 @@ def _seeded(before: T, after: T) -> T:
 
 def seed(
     kafka: KafkaConnection,
-    declared: Mapping[str, Sensor],
+    sensors: Mapping[str, Sensor],
     templates: Mapping[str, NamedTemplate] = MappingProxyType({}),
+    clocks: Mapping[str, RegisteredClock] = MappingProxyType({}),
     *,
     prune: bool,
     dry_run: bool,
@@ -102,24 +104,34 @@ def seed(
 
     After a `KafkaError`, running it again finishes the job.
     """
-    present, named = present_sensors(kafka, prefix), present_templates(kafka, prefix)
-    of_templates = Difference.between(named, templates)
+    present, named, present_of_clocks = present_registry(kafka, prefix)
+    of_templates, of_clocks = Difference.between(named, templates), Difference.between(present_of_clocks, clocks)
     new_templates = of_templates.changes(named, templates, overwrite=overwrite)
-    wanted = {id_: renewed(sensor, named | _there(new_templates)) for id_, sensor in declared.items()}
+    new_clocks = of_clocks.changes(present_of_clocks, clocks, overwrite=overwrite)
+    parts = named | _there(new_templates), present_of_clocks | _there(new_clocks)
+    wanted = {id_: renewed(sensor, *parts) for id_, sensor in sensors.items()}
     of_sensors = Difference.between(present, wanted)
     changes = of_sensors.changes(present, wanted, overwrite=overwrite)
     if prune:
         changes |= dict.fromkeys(of_sensors.surplus)
-    changes |= _following(present, changes, _there(new_templates))
+    changes |= _following(present, changes, *parts)
     if prune:
-        in_use = {name for sensor in (present | changes).values() if sensor for name in sensor.names.values()}
-        of_templates = replace(of_templates, surplus=[each for each in of_templates.surplus if each not in in_use])
+        left = _there({**present, **changes}).values()
+        of_templates = _unused(of_templates, {name for sensor in left for name in sensor.names.values()})
+        of_clocks = _unused(of_clocks, {sensor.clock for sensor in left})
         new_templates |= dict.fromkeys(of_templates.surplus)
+        new_clocks |= dict.fromkeys(of_clocks.surplus)
     if not dry_run:
-        _publish(kafka, TopicNames(prefix), named, new_templates, present, changes)
+        written = (present_of_clocks, new_clocks), (named, new_templates), (present, changes)
+        _publish(kafka, TopicNames(prefix), *written)
     report = partial(_report, prune=prune, dry_run=dry_run, overwrite=overwrite)
-    lines = report(of_templates, len(templates), kind="template ") if templates or named else []
-    return lines + report(of_sensors, len(declared))
+    lines = report(of_clocks, len(clocks), kind="clock ") if clocks or present_of_clocks else []
+    lines += report(of_templates, len(templates), kind="template ") if templates or named else []
+    return lines + report(of_sensors, len(sensors))
+
+
+def _unused(difference: Difference, used: Collection[str | None]) -> Difference:
+    return replace(difference, surplus=[each for each in difference.surplus if each not in used])
 
 
 def _there(changes: Changes[T]) -> dict[str, T]:
@@ -127,11 +139,14 @@ def _there(changes: Changes[T]) -> dict[str, T]:
 
 
 def _following(
-    present: Mapping[str, Sensor], changes: Changes[Sensor], templates: Mapping[str, NamedTemplate]
+    present: Mapping[str, Sensor],
+    changes: Changes[Sensor],
+    templates: Mapping[str, NamedTemplate],
+    clocks: Mapping[str, RegisteredClock],
 ) -> Changes[Sensor]:
-    """Return the sensors that the file does not change, but a template that they name."""
+    """Return the sensors that the file does not change, but a template or a clock that they name."""
     others = {id_: sensor for id_, sensor in present.items() if id_ not in changes}
-    follow = {id_: renewed(sensor, templates) for id_, sensor in others.items()}
+    follow = {id_: renewed(sensor, templates, clocks) for id_, sensor in others.items()}
     return {id_: _seeded(others[id_], sensor) for id_, sensor in follow.items() if sensor != others[id_]}
 
 
@@ -141,19 +156,28 @@ def was_ever_seeded(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> boo
         return any(reader.ends([TopicPartition(TopicNames(prefix).full(SENSORS), 0)]).values())
 
 
+class Present(NamedTuple):
+    """What is on the topics."""
+
+    sensors: dict[str, Sensor]
+    templates: dict[str, NamedTemplate]
+    clocks: dict[str, RegisteredClock]
+
+
+def present_registry(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> Present:
+    """Return the sensors, templates and clocks on the topics; raises KafkaError when Kafka is away."""
+    templates, clocks = NamedTemplates(), RegisteredClocks()
+    templates.replace(_whole(TEMPLATES, kafka, prefix))
+    clocks.replace(_whole(CLOCKS, kafka, prefix))
+    return Present(present_sensors(kafka, prefix), dict(templates), dict(clocks))
+
+
 def present_sensors(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> dict[str, Sensor]:
     """Return the sensors on the topic; raises KafkaError when Kafka is away."""
     sensors: dict[str, Sensor | None] = {}
     for records in _whole(SENSORS, kafka, prefix):
         sensors |= changes(records, lambda: None)
     return _there(sensors)
-
-
-def present_templates(kafka: KafkaConnection, prefix: str = DEFAULT_PREFIX) -> dict[str, NamedTemplate]:
-    """Return the templates on their topic; raises KafkaError when Kafka is away."""
-    templates = NamedTemplates()
-    templates.replace(_whole(TEMPLATES, kafka, prefix))
-    return dict(templates)
 
 
 def present_streams(kafka: KafkaConnection, file: Streams, prefix: str = DEFAULT_PREFIX) -> Streams:
@@ -187,24 +211,25 @@ class _Batch:
 def _publish(
     kafka: KafkaConnection,
     names: TopicNames,
-    named: Mapping[str, NamedTemplate],
-    templates: Changes[NamedTemplate],
-    present: Mapping[str, Sensor],
-    sensors: Changes[Sensor],
+    clocks: tuple[Mapping[str, RegisteredClock], Changes[RegisteredClock]],
+    templates: tuple[Mapping[str, NamedTemplate], Changes[NamedTemplate]],
+    sensors: tuple[Mapping[str, Sensor], Changes[Sensor]],
 ) -> None:
-    """Write templates before the sensors that name them, and then what the audit trail tells of both."""
+    """Write what sensors name before the sensors, and then what the audit trail tells: each with what was present."""
     producer: KafkaProducer = create_producer(kafka)
     batch, who = _Batch(producer, names), command_caller()
     audit = AuditTrail("command", batch)
     try:
-        for topic, changes in ((TEMPLATES, templates), (SENSORS, sensors)):
+        for topic, changes in ((CLOCKS, clocks[1]), (TEMPLATES, templates[1]), (SENSORS, sensors[1])):
             for name, each in changes.items():
                 batch.publish(topic, name.encode(), None if each is None else each.to_record())
             batch.wait()
-        for name, template in templates.items():
-            audit.note(who, *audited_template(name, named.get(name), template))
-        for sensor_id, sensor in sensors.items():
-            audit.note(who, *audited_change(sensor_id, present.get(sensor_id), sensor))
+        for name, clock in clocks[1].items():
+            audit.note(who, *audited_clock(name, clocks[0].get(name), clock))
+        for name, template in templates[1].items():
+            audit.note(who, *audited_template(name, templates[0].get(name), template))
+        for name, sensor in sensors[1].items():
+            audit.note(who, *audited_change(name, sensors[0].get(name), sensor))
         batch.wait()
     finally:
         close_producer(producer, ACKNOWLEDGED_WITHIN_S)
@@ -226,7 +251,7 @@ def _report(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit status, 0 when the topic says what the file says."""
-    description = "Make the registered sensors and templates those of config/sensors.yaml."
+    description = "Make the registered sensors, templates and clocks those of config/sensors.yaml."
     parser = parser_of("services.ingest.registry.seed", description, Path("config/ingest.yaml"))
     parser.add_argument("--first", action="store_true", help="do nothing where a sensor was ever registered")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
@@ -245,7 +270,7 @@ def _run(options: argparse.Namespace) -> None:
     streams = present_streams(kafka, load_streams(settings.streams_path), prefix)
     declared = load_declared(settings.sensors_path, streams)
     how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
-    done = seed(kafka, declared.sensors, declared.templates, **how, prefix=prefix)
+    done = seed(kafka, declared.sensors, declared.templates, declared.clocks, **how, prefix=prefix)
     sys.stdout.write("\n".join(done) + "\n")
 
 

@@ -1,49 +1,28 @@
 """Sensors as what people change: what a document declares, one at a time, many at once, and those of a template."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 
-from coincide import Histogram
-from coincide.clocks.template_forms import template_of_form
-from coincide.errors import HistogramError
-from coincide.wire.declarations.names import FORMS_IN_WORDS, RegisteredName, SensorId
-from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.fields import LONGEST_NAME
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import Caller
 from services.common.clock import Clock
 from services.common.http.problem import Problem, try_again
-from services.common.http.strict_requests import document_as
 from services.common.resources.changes import Changes, Publisher
 from services.common.resources.resource import Resource, at_hand, version_of
-from services.ingest.registry.named_templates import record_of, renewed
-from services.ingest.registry.sensors import Sensor, audited_change, particulars_of, refuse_unfit_template
+from services.ingest.registry.sensor_documents import sensor_in
+from services.ingest.registry.sensors import Sensor, audited_change
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.registry.snapshot import Registry
-from services.ingest.verdicts import Refused
+from services.ingest.registry.template_renewal import record_of, renewed
 
-MOST_STREAMS = 64
 MOST_AT_ONCE = 1_000  # sensors of one request, or that follow their template together
 
 Status = Literal["created", "replaced", "unchanged", "refused", "unacknowledged"]
-
-
-class _Identified(Struct):
-    id: SensorId
-
-
-class SensorDocument(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A sensor as somebody writes it: a template is a form as in sensors.yaml, a name, or the id of one in use."""
-
-    id: SensorId | None = None
-    area: RegisteredName
-    streams: Annotated[dict[RegisteredName, str | dict[str, Any]], Meta(min_length=1, max_length=MOST_STREAMS)]
 
 
 @dataclass(frozen=True)
@@ -83,31 +62,32 @@ class SensorChanges:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
         async with self.one.one_at_a_time:
             self.one.refuse_unless_ready()
-            templates = self.registry.templates
-            present = [replace(each, sensor=renewed(each.sensor, templates)) for each in many]
+            present = [replace(each, sensor=self._renewed(each.sensor)) for each in many]
             return await self._make_all(present, overwrite=overwrite, who=who, changed_by=who.key)
 
-    async def renew(self, template: str, who: Caller) -> None:
-        """Give every sensor that names a template the template as it is now, many at a time.
+    async def renew(self, followed: str, behind: Callable[[], Collection[str]], who: Caller) -> None:
+        """Give the sensors that are `behind` what they follow, such as template cable, as it is now; many at a time.
 
         A `Problem`, 503, says that the log did not acknowledge all: the rest follows when it is called again.
         """
         while True:
             async with self.one.one_at_a_time:
-                behind = await run_in_threadpool(self._behind, template)
-                because = f"template {template}"[:LONGEST_NAME]
-                outcomes = await self._make_all(behind, overwrite=True, who=who, changed_by=because)
+                wanted = await run_in_threadpool(self._wanted, behind)
+                because = followed[:LONGEST_NAME]
+                outcomes = await self._make_all(wanted, overwrite=True, who=who, changed_by=because)
             if any(each.status == "unacknowledged" for each in outcomes):
-                raise try_again("the template was changed, but not all its sensors have it yet: ask for it again")
+                kind = followed.partition(" ")[0]
+                raise try_again(f"the {kind} was changed, but not all its sensors have it yet: ask for it again")
             if not outcomes:
                 return
 
-    def _behind(self, template: str) -> list[WantedSensor]:
-        """Return sensors, as they shall be, that name a template and have another content of it; so many at most."""
-        templates, snapshot = self.registry.templates, self.registry.snapshot
-        ids = sorted(self.registry.uses({template})[template].behind) if template in templates else []
-        sensors = filter(None, map(snapshot.sensor, ids[:MOST_AT_ONCE]))
-        return [WantedSensor(nth, renewed(sensor, templates)) for nth, sensor in enumerate(sensors)]
+    def _wanted(self, behind: Callable[[], Collection[str]]) -> list[WantedSensor]:
+        """Return sensors as they shall be; so many at most."""
+        sensors = filter(None, map(self.registry.snapshot.sensor, sorted(behind())[:MOST_AT_ONCE]))
+        return [WantedSensor(nth, self._renewed(sensor)) for nth, sensor in enumerate(sensors)]
+
+    def _renewed(self, sensor: Sensor) -> Sensor:
+        return renewed(sensor, self.registry.templates, self.registry.clocks)
 
     async def _make_all(
         self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller, changed_by: str | None
@@ -150,7 +130,7 @@ def sensor_resource(registry: Registry) -> Resource[Sensor]:
         return registry.snapshot.sensor(sensor_id)
 
     def read(sensor_id: str, document: object, present: Sensor | None) -> Sensor:
-        known = {} if present is None else {template.id: template for template in present.streams.values()}
+        known = {} if present is None else {each.id: each for each in present.templates.values()}
         return sensor_in(sensor_id, document, registry, known)
 
     return Resource(
@@ -165,54 +145,3 @@ def sensor_resource(registry: Registry) -> Resource[Sensor]:
         record=record_of,
         audited=audited_change,
     )
-
-
-def sensor_in(
-    sensor_id: str, document: object, registry: Registry, known: Mapping[str, Histogram] | None = None
-) -> Sensor:
-    """Return the sensor that a document describes, with `known` templates by their names; a `Problem` refuses it.
-
-    It names those of its templates that are registered under the name that the document gives.
-    """
-    document_as(_Identified, {"id": sensor_id}, "sensor", FORMS_IN_WORDS)
-    declared = document_as(SensorDocument, document, "sensor", FORMS_IN_WORDS)
-    if declared.id not in {None, sensor_id}:
-        raise Problem(422, f"id is {declared.id!r}: the path says {sensor_id!r}")
-    streams = {
-        name: _template(f"streams.{name}", form, registry, name, known or {}) for name, form in declared.streams.items()
-    }
-    named = registry.templates
-    names = {
-        stream: form
-        for stream, form in declared.streams.items()
-        if isinstance(form, str) and form in named and named[form].histogram == streams[stream]
-    }
-    area, particulars = declared.area, particulars_of(declared)
-    return Sensor(sensor_id, area, MappingProxyType(streams), particulars, names=MappingProxyType(names))
-
-
-def _template(
-    where: str, form: str | dict[str, Any], registry: Registry, stream: str, known: Mapping[str, Histogram]
-) -> Histogram:
-    if stream not in registry.streams:
-        raise Problem(422, f"{where}: stream {stream!r} is not declared: one of {', '.join(registry.streams)}")
-    try:
-        template = _named(where, form, registry, known) if isinstance(form, str) else template_of_form(form)
-        refuse_unfit_template(template, registry.streams[stream], where)
-    except HistogramError as error:
-        raise Problem(422, f"{where}: {error}") from None
-    except Refused as refused:
-        raise Problem(422, refused.detail) from None
-    return template
-
-
-def _named(where: str, name: str, registry: Registry, known: Mapping[str, Histogram]) -> Histogram:
-    if name in known:
-        return known[name]
-    if name in registry.templates:
-        return registry.templates[name].histogram
-    found = registry.snapshot.template(name)
-    if found is None:
-        said = name[:LONGEST_NAME]
-        raise Problem(422, f"{where}: no template is named {said!r}, and no registered sensor uses one of that id")
-    return found.histogram

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from coincide import Histogram, Stream
+from coincide.clocks import Clock, ClockedHistogram, learnt_whole
 from coincide.errors import HistogramError
-from coincide.templates.clocked import most_buckets
-from coincide.templates.packed import packed, unpacked
+from coincide.templates.clocked import clock_of, most_buckets, own_of
+from coincide.templates.packed import packed, packed_clock, unpacked
 from coincide.wire.declarations.sensor_record import Particulars, SensorRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
 from services.common.resources.resource import action
@@ -36,8 +37,8 @@ NO_NAMES: Mapping[str, str] = MappingProxyType({})
 class Sensor:
     """A sensor: the area it stands in, for each stream it reports its template, and what else is said of it.
 
-    `names` has the names of those templates that have one, by stream. Equal if all of this is; which change brought it
-    about does not matter.
+    `names` has the names of those templates that have one, by stream; of a sensor on a clock, those of its own. All its
+    templates are on that clock, or none is. Equal if all of this is; which change brought it about does not matter.
     """
 
     id: str
@@ -48,20 +49,42 @@ class Sensor:
     names: Mapping[str, str] = field(default_factory=lambda: NO_NAMES)
 
     @property
+    def clock(self) -> str | None:
+        """The clock that it reports by; None if it shares none."""
+        return next(map(clock_of, self.streams.values()), None)
+
+    @property
     def templates(self) -> dict[str, Histogram]:
-        """Its templates, by their names, or their ids where they have none."""
-        return {self.names.get(stream, template.id): template for stream, template in self.streams.items()}
+        """Those that its document has, by their names, or their ids where they have none."""
+        named = {self.names.get(stream, own_of(each).id): own_of(each) for stream, each in self.streams.items()}
+        wholes = (whole_of(each) for each in self.streams.values())
+        return named | {whole.id: whole for whole in wholes if whole is not None}
 
     def with_template(self, stream: str, template: Histogram) -> Self:
-        """Return the sensor with a template of its own for a stream."""
+        """Return the sensor with a template of its own for a stream; on a clock it is the whole error."""
+        streams = {**self.streams, stream: template}
+        present = self.streams.get(stream)
+        if isinstance(present, ClockedHistogram):
+            streams[stream] = Clock(present.clock, present.error).template(present.own, template)
+            return replace(self, streams=MappingProxyType(streams))
         names = MappingProxyType({name: each for name, each in self.names.items() if name != stream})
-        return replace(self, streams=MappingProxyType({**self.streams, stream: template}), names=names)
+        return replace(self, streams=MappingProxyType(streams), names=names)
 
     @property
     def document(self) -> dict[str, Any]:
         """What declares it, its templates by their names, or their ids where they have none."""
-        streams = {stream: self.names.get(stream, template.id) for stream, template in self.streams.items()}
-        return {"id": self.id, "area": self.area, "streams": streams, **msgspec.to_builtins(self.particulars)}
+        streams = {stream: self.declared(stream) for stream in self.streams}
+        clock = {} if self.clock is None else {"clock": self.clock}
+        return {"id": self.id, "area": self.area, **clock, "streams": streams, **msgspec.to_builtins(self.particulars)}
+
+    def declared(self, stream: str) -> str | dict[str, str]:
+        """Return how its document declares the template of a stream."""
+        template = self.streams[stream]
+        name = self.names.get(stream, own_of(template).id)
+        whole = whole_of(template)
+        if self.clock is None:
+            return name
+        return {"own": name} if whole is None else {"own": name, "template": whole.id}
 
     def to_record(self) -> bytes:
         """Return the value of this sensor's record on coincide.sensors, the same bytes for equal sensors."""
@@ -120,6 +143,12 @@ _decode = msgspec.json.Decoder(SensorRecord).decode
 CACHED_TEMPLATES = 4096
 
 
+@lru_cache(CACHED_TEMPLATES)
+def whole_of(template: Histogram) -> Histogram | None:
+    """Return the whole error of a template on a clock, where it was learnt as a whole."""
+    return learnt_whole(template) if isinstance(template, ClockedHistogram) else None
+
+
 # Sensors of one model have one template, and making it costs ten times what the rest of a record does.
 @lru_cache(CACHED_TEMPLATES)
 def histogram_in(template: bytes) -> Histogram:
@@ -145,6 +174,11 @@ class Template(Struct, frozen=True, eq=False, gc=False):
     def histogram(self) -> Histogram:
         """Return the histogram, made again or remembered."""
         return _histogram_in(self.content)
+
+    @property
+    def clock(self) -> str | None:
+        """The clock it is on; None if it is on none."""
+        return packed_clock(self.content)
 
     @property
     def json(self) -> Raw:

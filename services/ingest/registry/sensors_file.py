@@ -1,4 +1,4 @@
-"""config/sensors.yaml: sensors and templates as a person writes them, and as `GET /v1/sensors` gives them back."""
+"""config/sensors.yaml: sensors and what they name, as a person writes it and `GET /v1/sensors` gives it back."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -12,8 +12,9 @@ import yaml
 from msgspec import Meta, Struct
 
 from coincide import Histogram
-from coincide.clocks.template_forms import template_of_form
+from coincide.clocks.template_forms import template_beside
 from coincide.errors import HistogramError
+from coincide.wire.declarations.clock_record import ClockId
 from coincide.wire.declarations.names import (
     FORMS_IN_WORDS,
     TEMPLATE_NAME_IN_WORDS,
@@ -24,7 +25,9 @@ from coincide.wire.declarations.names import (
 from coincide.wire.declarations.sensor_record import Particulars
 from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
-from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.named_templates import NamedTemplate, unclocked_template
+from services.ingest.registry.registered_clocks import ClockDocument, RegisteredClock
+from services.ingest.registry.sensor_documents import names_in
 from services.ingest.registry.sensors import Sensor, particulars_of, refuse_unfit_template
 from services.ingest.verdicts import Refused
 
@@ -32,12 +35,20 @@ from services.ingest.verdicts import Refused
 class _DeclaredSensor(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: SensorId
     area: RegisteredName
-    streams: Annotated[dict[RegisteredName, str], Meta(min_length=1)]
+    clock: ClockId | None = None
+    streams: Annotated[dict[RegisteredName, str | dict[str, str]], Meta(min_length=1)]
+
+    @property
+    def named(self) -> list[str]:
+        """The templates that it names."""
+        said = [[each] if isinstance(each, str) else each.values() for each in self.streams.values()]
+        return list(chain.from_iterable(said))
 
 
 class _File(Struct, forbid_unknown_fields=True):
     templates: dict[RegisteredName, dict[str, Any]]
     sensors: list[_DeclaredSensor]
+    clocks: dict[ClockId, ClockDocument] = {}
 
     def __post_init__(self) -> None:
         ids: set[str] = set()
@@ -45,16 +56,19 @@ class _File(Struct, forbid_unknown_fields=True):
             if sensor.id in ids:
                 raise ValueError(f"sensor {sensor.id!r} is declared twice")
             ids.add(sensor.id)
-            for template in sensor.streams.values():
+            for template in sensor.named:
                 if template not in self.templates:
                     raise ValueError(f"sensor {sensor.id!r} names template {template!r}, which is not declared")
+            if sensor.clock is not None and sensor.clock not in self.clocks:
+                raise ValueError(f"sensor {sensor.id!r} names clock {sensor.clock!r}, which is not declared")
 
 
 class Declared(NamedTuple):
-    """What the file declares: templates by their names, and sensors by their ids."""
+    """What the file declares: templates by their names, sensors by their ids, and clocks by theirs."""
 
     templates: Mapping[str, NamedTemplate]
     sensors: Mapping[str, Sensor]
+    clocks: Mapping[str, RegisteredClock] = MappingProxyType({})
 
 
 def load_declared(path: Path, streams: Streams) -> Declared:
@@ -64,9 +78,10 @@ def load_declared(path: Path, streams: Streams) -> Declared:
     except msgspec.ValidationError as error:
         raise SettingsError(f"{path}: {fault_of(error, FORMS_IN_WORDS)}") from error
     templates = {name: _template(path, name, form) for name, form in declared.templates.items()}
-    sensors = {each.id: _sensor(path, each, templates, streams) for each in declared.sensors}
+    clocks = {name: _clock(path, name, said) for name, said in declared.clocks.items()}
+    sensors = {each.id: _sensor(path, each, templates, clocks, streams) for each in declared.sensors}
     named = {name: NamedTemplate(name, template) for name, template in templates.items() if name != template.id}
-    return Declared(named, sensors)
+    return Declared(named, sensors, clocks)
 
 
 def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:
@@ -74,25 +89,48 @@ def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:
     return dict(load_declared(path, streams).sensors)
 
 
-def _sensor(path: Path, declared: _DeclaredSensor, templates: Mapping[str, Histogram], streams: Streams) -> Sensor:
-    for stream, template in declared.streams.items():
+def _sensor(
+    path: Path,
+    declared: _DeclaredSensor,
+    templates: Mapping[str, Histogram],
+    clocks: Mapping[str, RegisteredClock],
+    streams: Streams,
+) -> Sensor:
+    clock = clocks[declared.clock].clock if declared.clock is not None else None
+    by_stream: dict[str, Histogram] = {}
+    for stream, said in declared.streams.items():
         if stream not in streams:
             known = ", ".join(streams)
             raise SettingsError(f"{path}: sensor {declared.id!r}: stream {stream!r} is not declared (one of {known})")
         try:
-            refuse_unfit_template(templates[template], streams[stream], f"template {template}")
+            by_stream[stream] = template_beside(clock, said, templates.__getitem__)
+            refuse_unfit_template(by_stream[stream], streams[stream], f"template {_called(said)}")
         except Refused as refused:
             raise SettingsError(f"{path}: sensor {declared.id!r}: {refused.detail}") from refused
-    by_stream = {stream: templates[template] for stream, template in declared.streams.items()}
-    names = {stream: name for stream, name in declared.streams.items() if name != by_stream[stream].id}
-    particulars = particulars_of(declared)
-    return Sensor(declared.id, declared.area, MappingProxyType(by_stream), particulars, names=MappingProxyType(names))
+        except HistogramError as error:
+            raise SettingsError(f"{path}: sensor {declared.id!r}: streams.{stream}: {error}") from error
+    names = {stream: name for stream, name in names_in(declared.streams).items() if name != templates[name].id}
+    of_streams, by_name = MappingProxyType(by_stream), MappingProxyType(names)
+    return Sensor(declared.id, declared.area, of_streams, particulars_of(declared), names=by_name)
+
+
+def _called(said: str | dict[str, str]) -> str:
+    return said if isinstance(said, str) else said["own"]
+
+
+def _clock(path: Path, name: str, said: ClockDocument) -> RegisteredClock:
+    if said.id not in {None, name}:
+        raise SettingsError(f"{path}: clock {name!r}: id is {said.id!r}: leave it out")
+    try:
+        return RegisteredClock.of_document(name, said)
+    except HistogramError as error:
+        raise SettingsError(f"{path}: clock {name!r}: {error}") from error
 
 
 def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
     """Return a template of the file; one whose name is the id of its content has no name."""
     try:
-        template = template_of_form(form)
+        template = unclocked_template(form)
         if name != template.id:
             msgspec.convert(name, TemplateName)
     except HistogramError as error:
@@ -107,12 +145,18 @@ def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
 LONGEST_LINE = 2**30  # so that no text is broken
 
 
-def sensors_document(sensors: Callable[[], Iterable[Sensor]], templates: Iterable[NamedTemplate] = ()) -> Iterator[str]:
-    """Yield the file that declares templates and sensors, piece by piece; what has no name is named by its id.
+def sensors_document(
+    sensors: Callable[[], Iterable[Sensor]],
+    templates: Iterable[NamedTemplate] = (),
+    clocks: Iterable[RegisteredClock] = (),
+) -> Iterator[str]:
+    """Yield the file that declares clocks, templates and sensors, piece by piece; what has no name is named by its id.
 
     `load_declared` reads the same back, to the last digit. `sensors` is called twice: 100,000 of them, each with a
     template of its own, need not be in memory at once.
     """
+    for nth, clock in enumerate(clocks):
+        yield ("" if nth else "clocks:\n") + indent(_yaml({clock.name: clock.document}), "  ")
     yield "templates:\n"
     named = ((each.name, each.histogram) for each in templates)
     written: set[str] = set()

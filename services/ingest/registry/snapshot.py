@@ -5,7 +5,7 @@ There may be 100,000 sensors, so that a sensor is no more than its stamps, and e
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -15,13 +15,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from coincide import Histogram
+from coincide.errors import HistogramError
 from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthBoard
 from services.common.settings import Streams
-from services.ingest.registry.named_templates import NamedTemplates
+from services.ingest.registry.named_templates import NamedTemplate, NamedTemplates
+from services.ingest.registry.registered_clocks import RegisteredClock, RegisteredClocks
 from services.ingest.registry.sensors import NO_PARTICULARS, Sensor, Template, refuse_unfit_template, template_of
+from services.ingest.registry.template_renewal import renewed_template
 from services.ingest.verdicts import Reason, Refused
 
 
@@ -80,21 +83,24 @@ class Snapshot:
         return {template.id: template for template in templates if template.id in template_ids}
 
 
-class TemplateUse(NamedTuple):
-    """Who names a template: sensors, for which streams, and the sensors that do not have it as it is now."""
+class Use(NamedTuple):
+    """Who names a template or a clock: sensors, some stamp of each kind, and the sensors that lack what it is now."""
 
     sensors: set[str]
-    streams: set[str]
+    stamps: dict[tuple[str, str], StreamStamp]  # by the ids of templates, and streams
     behind: set[str]
 
 
 class Registry:
     """Holds the present snapshot, and what is heard of the sensors; any thread may read both."""
 
-    def __init__(self, streams: Streams, templates: NamedTemplates | None = None) -> None:
+    def __init__(
+        self, streams: Streams, templates: NamedTemplates | None = None, clocks: RegisteredClocks | None = None
+    ) -> None:
         self.streams = streams if isinstance(streams, DeclaredStreams) else DeclaredStreams(streams)
         self.streams.on_change = self._stamp_anew
         self.templates = NamedTemplates() if templates is None else templates
+        self.clocks = RegisteredClocks() if clocks is None else clocks
         self.snapshot = Snapshot()
         self.health = HealthBoard()
         self.has_sensors = False  # whether all of them were read
@@ -111,6 +117,7 @@ class Registry:
             "the sensor registry has not been read yet": self.has_sensors,
             "the streams have not been read yet": self.streams.is_caught_up,
             "the templates have not been read yet": self.templates.is_caught_up,
+            "the clocks have not been read yet": self.clocks.is_caught_up,
         }
         return [reason for reason, is_read in checks.items() if not is_read]
 
@@ -118,18 +125,51 @@ class Registry:
         """Return how many sensors report each stream."""
         return Counter(stamp.stream for stamps in self.snapshot.stamps.values() for stamp in stamps)
 
-    def uses(self, names: Collection[str]) -> dict[str, TemplateUse]:
+    def uses_of_templates(self, names: Collection[str]) -> dict[str, Use]:
         """Return who names each of these templates. It looks at every sensor once."""
-        ids = {name: self.templates[name].histogram.id for name in names if name in self.templates}
-        found = {name: TemplateUse(set(), set(), set()) for name in names}
+        return self._uses(names, lambda stamp: stamp.template.name)
+
+    def uses_of_clocks(self, names: Collection[str]) -> dict[str, Use]:
+        """Return who is on each of these clocks. It looks at every sensor once."""
+        return self._uses(names, lambda stamp: stamp.template.clock)
+
+    def _uses(self, names: Collection[str], name_of: Callable[[StreamStamp], str | None]) -> dict[str, Use]:
+        found = {name: Use(set(), {}, set()) for name in names}
         for stamp in (each for stamps in self.snapshot.stamps.values() for each in stamps):
-            name = stamp.template.name
-            if name is not None and name in found:
-                found[name].sensors.add(stamp.sensor)
-                found[name].streams.add(stamp.stream)
-                if stamp.template.id != ids.get(name):
-                    found[name].behind.add(stamp.sensor)
+            use = found.get(name_of(stamp) or "")
+            if use is not None:
+                use.sensors.add(stamp.sensor)
+                use.stamps[stamp.template.id, stamp.stream] = stamp
+                if self._is_behind(stamp):
+                    use.behind.add(stamp.sensor)
         return found
+
+    def refuse_unfit_use(
+        self,
+        use: Use,
+        field: str,
+        templates: Mapping[str, NamedTemplate],
+        clocks: Mapping[str, RegisteredClock],
+    ) -> None:
+        """Refuse what the streams of those who use it have no room for, if templates and clocks were these.
+
+        Raises `Refused`, or a `HistogramError` where an error does not add up with that of its clock.
+        """
+        for stamp in use.stamps.values():
+            if stamp.stream in self.streams:
+                wanted = renewed_template(stamp.template.histogram, stamp.template.name, templates, clocks)
+                refuse_unfit_template(wanted, self.streams[stamp.stream], field)
+
+    def _is_behind(self, stamp: StreamStamp) -> bool:
+        """Whether a template could be as what it names is now, and is not."""
+        template = stamp.template
+        if template.clock is None:  # not unpacked: there may be 100,000
+            named = self.templates.get(template.name or "")
+            return named is not None and named.histogram.id != template.id
+        try:
+            return renewed_template(template.histogram, template.name, self.templates, self.clocks).id != template.id
+        except HistogramError:
+            return False
 
     def apply(self, changes: Mapping[str, Sensor | None]) -> None:
         """Replace, add or (None) remove sensors by id, all at once."""

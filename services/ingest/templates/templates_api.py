@@ -18,9 +18,10 @@ from services.common.http.problem import Problem
 from services.common.http.route_table import IN_PATH
 from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
+from services.ingest.registry.followed_changes import FollowedChanges
+from services.ingest.registry.named_templates import NamedTemplate
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
-from services.ingest.templates.template_changes import TemplateChanges
 
 CHOSEN = ("templates",)  # what a cursor holds for
 TemplateName = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
@@ -74,7 +75,7 @@ class TemplatePage(Page[NamedTemplateBody]):
     """A page of templates in the order of their names."""
 
 
-def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIRouter:
+def templates_router(changes: FollowedChanges[NamedTemplate], settings: IngestSettings) -> APIRouter:
     """Return the routes that show and change templates."""
     router, registry = APIRouter(prefix="/v1/templates", tags=["templates"]), changes.sensors.registry
     _add_reading(router, registry)
@@ -89,7 +90,7 @@ def templates_router(changes: TemplateChanges, settings: IngestSettings) -> APIR
         conflict="A sensor names it, or there are too many",
         has_get=False,
     )
-    add_routes(router, changes.one.of, changes.make, JsonBody(settings), described)
+    add_routes(router, changes.of, changes.make, JsonBody(settings), described)
     return router
 
 
@@ -115,7 +116,7 @@ def _add_reading(router: APIRouter, registry: Registry) -> None:
 
 def _shown(registry: Registry, names: Collection[str]) -> list[NamedTemplateBody]:
     """Return those of these templates that there are. It looks at every sensor once."""
-    templates, uses = registry.templates, registry.uses(names)
+    templates, uses = registry.templates, registry.uses_of_templates(names)
     return [
         NamedTemplateBody(
             name=name,

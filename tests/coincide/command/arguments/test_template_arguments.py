@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coincide import Histogram, Window, match_probability
+from coincide.clocks import Clock
 from coincide.command.arguments.template_arguments import load_templates
 from coincide.command.faults import CommandError
 from coincide.command.main import main
@@ -43,6 +44,29 @@ def test_a_sensor_has_on_each_stream_the_template_that_the_file_says(tmp_path: P
     [pair] = read(out)
     expected = match_probability(Histogram.uniform(-0.1, 0.1), Histogram.uniform(-2, 0), 1.0, Window(0.5))
     assert float(pair["probability"]) == pytest.approx(expected, abs=1e-6)
+
+
+GATEWAY = """\
+clocks: {gw-7: {error: {uniform: [-30, 30]}}}
+templates: {cable: {uniform: [-0.05, 0.05]}}
+sensors: [{id: mic, area: pier, clock: gw-7, streams: {noise: {own: cable}}}]
+"""
+
+
+def test_sensors_of_the_file_may_be_on_clocks(tmp_path: Path) -> None:
+    templates = load_templates(text(tmp_path / "sensors.yaml", GATEWAY))
+    on_clock = Clock("gw-7", Histogram.uniform(-30, 30)).template(Histogram.uniform(-0.05, 0.05))
+    assert templates.by_name[templates.name_for("mic", "noise") or ""] == on_clock
+    for old, new, says in (
+        ("{own: cable}", "cable", "own is empty: what is left of the error once the clock is right: a template alone"),
+        ("clock: gw-7", "clock: gw-8", "names clock"),
+        ("own: cable", "own: radio", "names template"),
+        ("{error: {uniform: [-30, 30]}}", "{}", "an object that has the clock's error"),
+        ("clock: gw-7, ", "", "own is said beside a clock, and the sensor has none"),
+    ):
+        with pytest.raises(CommandError) as caught:
+            load_templates(text(tmp_path / "sensors.yaml", GATEWAY.replace(old, new)))
+        assert says in str(caught.value)
 
 
 def test_a_file_without_streams_is_of_the_stream_of_its_name(tmp_path: Path, sensors: Path) -> None:

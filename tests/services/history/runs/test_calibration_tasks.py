@@ -10,6 +10,7 @@ import pytest
 from numpy.random import Generator
 
 from coincide import Histogram, Window
+from coincide.clocks import Clock
 from coincide.learning import Calibration, Learning, SensorStream, calibrate, errors_against
 from services.common.settings import SettingsError
 from services.history.runs.calibration_tasks import ByConsensus, ByPool, ByReference, calibration_in
@@ -123,6 +124,12 @@ def test_present_templates_and_models_are_those_of_the_file(tmp_path: Path) -> N
     templates, models = present_sensors(path)
     assert templates == dict.fromkeys([SensorStream("mic", "noise"), SensorStream("geo", "tremor")], Histogram.point())
     assert models == {"geo": "GS-1"}
+    path.write_text(
+        "clocks: {gw: {error: {uniform: [-9, 9]}}}\ntemplates: {a: {point: true}}\n"
+        "sensors: [{id: mic, area: bay, clock: gw, streams: {noise: {own: a}}}]\n"
+    )
+    [template] = present_sensors(path).templates.values()
+    assert template == Clock("gw", Histogram.uniform(-9, 9)).template(Histogram.point())
     for wrong in ("templates: {a: {sigma: 1}}\nsensors: []\n", "[]", "templates: {}\nsensors: [{id: a}]\n"):
         path.write_text(wrong)
         with pytest.raises(SettingsError, match=r"sensors\.yaml"):

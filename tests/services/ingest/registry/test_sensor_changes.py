@@ -9,10 +9,12 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from services.common.access.audit import AuditTrail
+from services.common.compacted_topic import TopicView
 from services.common.log.records import Record
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.named_templates import TEMPLATES
+from services.ingest.registry.registered_clocks import CLOCKS
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.settings import IngestSettings
@@ -38,9 +40,10 @@ class Line(KeepingPublisher):
         self.client = TestClient(self.app)
 
     async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
-        assert topic in {SENSORS, TEMPLATES}
-        if self.acknowledged and topic == TEMPLATES:
-            self.registry.templates.apply([Record(topic, 0, 0, 0, key, value)])
+        followed: dict[str, TopicView] = {TEMPLATES: self.registry.templates, CLOCKS: self.registry.clocks}
+        assert topic in {SENSORS, *followed}
+        if self.acknowledged and topic in followed:
+            followed[topic].apply([Record(topic, 0, 0, 0, key, value)])
         elif self.acknowledged:
             self.records.append((key.decode(), value))
             self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})

@@ -14,6 +14,7 @@ from services.common.kafka.connection import KafkaConnection
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry import seed as seeding
 from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.registered_clocks import RegisteredClock
 from services.ingest.registry.seed import Difference, _report, seed
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import Declared, load_declared, load_sensors
@@ -21,6 +22,11 @@ from tests.services.alerting.sample_records import record
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
 
 GOOD = "templates: {clock: %s}\nsensors:\n  - {id: geo, area: bay, streams: {seismic: clock}}\n"
+
+
+ON_CLOCK = "clocks: {gw-7: {error: {uniform: [-1, 1]}}}\n" + GOOD.replace("area: bay", "area: bay, clock: gw-7") % (
+    "{point: true}"
+)
 
 
 def load(tmp_path: Path, text: str) -> dict[str, Sensor]:
@@ -46,10 +52,6 @@ def test_the_supernova_s_detectors_as_published() -> None:
         ("{latency: [[0, 10, 0.6], [10, 20, 0.4]]}", Histogram([-20, -10, 0], [0.4, 0.6])),
         ("{point: true}", Histogram.point()),
         ("{edges_s: [-2, 0, 1], mass: [0.5, 0.5]}", Histogram([-2, 0, 1], [0.5, 0.5])),
-        (
-            "{clock: gw-7, error: {uniform: [-1, 1]}, own: {point: true}}",
-            Clock("gw-7", Histogram.uniform(-1, 1)).template(Histogram.point()),
-        ),
     ],
 )
 def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> None:
@@ -73,6 +75,14 @@ def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> N
         ("[]", "this is a list: a JSON object is allowed"),
         ("sensors: []", "templates"),
         (GOOD.replace("clock", "t-0123456789abcdef") % "{point: true}", "and no id of one is allowed"),
+        (GOOD % "{clock: gw-7, error: {point: true}, own: {point: true}}", "a sensor names its clock"),
+        (GOOD.replace("area: bay", "area: bay, clock: gw-7") % "{point: true}", "clock 'gw-7', which is not declared"),
+        (GOOD.replace("seismic: clock", "seismic: {own: clock}") % "{point: true}", "the sensor has none"),
+        (ON_CLOCK, "streams.seismic: own is None: what is left of the error once the clock is right: a template alone"),
+        (ON_CLOCK.replace("seismic: clock", "seismic: {own: clock, error: clock}"), "beside a clock own, and template"),
+        (ON_CLOCK.replace("seismic: clock", "seismic: {own: gps}"), "names template 'gps', which is not declared"),
+        (ON_CLOCK.replace("uniform: [-1, 1]", "uniform: [1, -1]"), "clock 'gw-7': error.edges_s is [1, -1]"),
+        (ON_CLOCK.replace("error: {", "label: '', error: {"), "label"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
@@ -117,21 +127,22 @@ class Topics:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sensors: dict[str, Sensor] = {}
         self.templates: dict[str, NamedTemplate] = {}
-        monkeypatch.setattr(seeding, "present_sensors", lambda *_: dict(self.sensors))
-        monkeypatch.setattr(seeding, "present_templates", lambda *_: dict(self.templates))
+        self.clocks: dict[str, RegisteredClock] = {}
+        present = lambda *_: seeding.Present(dict(self.sensors), dict(self.templates), dict(self.clocks))  # noqa: E731
+        monkeypatch.setattr(seeding, "present_registry", present)
         monkeypatch.setattr(seeding, "_publish", self._publish)
 
-    def _publish(self, _bootstrap: str, _names: Any, _named: Any, templates: Any, _present: Any, sensors: Any) -> None:
-        for known, changes in ((self.templates, templates), (self.sensors, sensors)):
+    def _publish(self, _bootstrap: str, _names: Any, *written: Any) -> None:
+        topics: tuple[dict[str, Any], ...] = (self.clocks, self.templates, self.sensors)
+        for known, (_, changes) in zip(topics, written, strict=True):
             for name, each in changes.items():
                 known[name] = each
                 if each is None:
                     del known[name]
 
     def seed(self, declared: Declared, *, overwrite: bool = False, prune: bool = False) -> list[str]:
-        return seed(
-            KafkaConnection(), declared.sensors, declared.templates, prune=prune, dry_run=False, overwrite=overwrite
-        )
+        parts = declared.sensors, declared.templates, declared.clocks
+        return seed(KafkaConnection(), *parts, prune=prune, dry_run=False, overwrite=overwrite)
 
 
 def test_sensors_follow_the_templates_that_they_name_whoever_edited_which(
@@ -163,6 +174,25 @@ def test_sensors_follow_the_templates_that_they_name_whoever_edited_which(
     topics.templates["unused"] = replace(by_hand, name="unused")
     topics.seed(Declared({}, dict(topics.sensors)), prune=True)
     assert [*topics.templates] == ["clock"]  # a sensor names it
+
+
+def test_sensors_follow_the_clock_that_they_are_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def declared(text: str) -> Declared:
+        (tmp_path / "sensors.yaml").write_text(text.replace("seismic: clock", "seismic: {own: clock}"))
+        return load_declared(tmp_path / "sensors.yaml", STREAMS)
+
+    topics = Topics(monkeypatch)
+    lines = topics.seed(declared(ON_CLOCK))
+    assert lines[:2] == ["added clock gw-7", "0 of 1 declared clocks were as declared"]
+    assert topics.sensors["geo"].streams["seismic"] == Clock("gw-7", Histogram.uniform(-1, 1)).template(
+        Histogram.point()
+    )
+    topics.sensors["geo"] = replace(topics.sensors["geo"], area="hill", change=LastChange(1, 5, "somebody"))
+    topics.seed(declared(ON_CLOCK.replace("[-1, 1]", "[-9, 9]")))
+    assert (topics.sensors["geo"].area, topics.sensors["geo"].streams["seismic"].latest_s) == ("hill", 9.0)
+    topics.clocks["gw-8"] = replace(topics.clocks["gw-7"], name="gw-8")
+    topics.seed(Declared({}, dict(topics.sensors)), prune=True)
+    assert [*topics.clocks] == ["gw-7"]  # a sensor is on it
 
 
 class TopicConsumer:

@@ -9,10 +9,10 @@ import pytest
 from coincide import Histogram
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import NOBODY
+from services.ingest.registry import followed_changes
 from services.ingest.registry.sensor_changes import SensorChanges, WantedSensor
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_declared
-from services.ingest.templates import template_changes
 from tests.services.ingest.building import NOW_US, STREAMS
 from tests.services.ingest.registry.test_sensor_changes import PATCH, Line
 
@@ -100,6 +100,7 @@ def test_nobody_overwrites_what_they_have_not_seen(line: Line, seen: dict[str, s
         ("radio", {"uniform": [0, -1]}, "edges_s is [0, -1]"),
         ("radio", {"square": 1}, "one of uniform"),
         ("radio", [1], "object"),
+        ("radio", {"clock": "gw-7", "error": CABLE, "own": CABLE}, "a sensor names its clock"),
         ("t-0123456789abcdef", CABLE, "no id of one"),
     ],
 )
@@ -145,7 +146,7 @@ def test_what_was_begun_is_finished_once_all_is_read_and_kafka_takes_it(
 ) -> None:
     named(line, "mic-1", "mic-2")
     cut_short(line, "mic-2", monkeypatch)
-    monkeypatch.setattr(template_changes, "TRY_AGAIN_S", 0.01)
+    monkeypatch.setattr(followed_changes, "TRY_AGAIN_S", 0.01)
     monkeypatch.setattr(line.registry.templates, "is_caught_up", False)
     published, publish = [], line.publish_record
 
@@ -156,7 +157,7 @@ def test_what_was_begun_is_finished_once_all_is_read_and_kafka_takes_it(
     monkeypatch.setattr(line, "publish_record", publish_at_the_third_try)
 
     async def finish() -> None:
-        finishing = asyncio.create_task(line.app.state.finish_templates())
+        finishing = asyncio.create_task(line.app.state.unfinished[1]())
         await asyncio.sleep(0.1)
         assert not published
         monkeypatch.setattr(line.registry.templates, "is_caught_up", True)
@@ -199,7 +200,7 @@ def test_templates_are_listed_in_pages_and_so_many_at_most(line: Line, monkeypat
     rest = line.client.get("/v1/templates", params={"limit": 2, "cursor": page["next_cursor"]}).json()
     assert [each["name"] for each in (*page["items"], *rest["items"])] == ["buoy", "cable", "radio"]
     assert (len(page["items"]), rest["next_cursor"]) == (2, None)
-    monkeypatch.setattr(template_changes, "MOST_TEMPLATES", 3)
+    monkeypatch.setattr("services.ingest.templates.template_changes.MOST_TEMPLATES", 3)
     assert change(line, "PUT", "a fourth", CABLE).status_code == 409
     assert change(line, "PUT", "radio", CABLE, if_match="*").status_code == 200
 

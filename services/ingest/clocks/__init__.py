@@ -1,0 +1,1 @@
+"""Clocks over REST: shown and changed, and given to the sensors on them."""
