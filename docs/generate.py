@@ -61,6 +61,7 @@ PYTHON_PACKAGES = {
     "offsets": "Offsets",
     "thresholds": "Thresholds",
     "slides": "Time slides",
+    "sources": "One source",
     "evidence": "Evidence",
     "joins": "Joins",
     "live": "Joins of streams, live",

@@ -97,10 +97,10 @@ class Places:
         """Cartesian points, shape (n, 3): of the frame; on the Earth those of the ellipsoid below the places."""
         if not self.is_on_earth:
             return self.coordinates
-        return sealed(_ellipsoid_points_m(self.coordinates[:, 0], self.coordinates[:, 1]))
+        return sealed(ellipsoid_points_m(self.coordinates[:, 0], self.coordinates[:, 1]))
 
 
-def _ellipsoid_points_m(lat: FloatArray, lon: FloatArray) -> FloatArray:
+def ellipsoid_points_m(lat: FloatArray, lon: FloatArray) -> FloatArray:
     """Return points of the ellipsoid, shape (n, 3): from the Earth's centre to (0, 0), to 90 degrees east, north."""
     north, east = np.radians(lat), np.radians(lon)
     across = EQUATOR_M / np.sqrt(1 - ECCENTRICITY_2 * np.sin(north) ** 2)

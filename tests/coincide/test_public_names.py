@@ -42,11 +42,12 @@ def test_type_checkers_see_the_same_names_from_the_same_homes() -> None:
         ("coincide", "", 1),
         ("coincide.stream", "arrays errors stream templates", 17),
         ("coincide.templates", "arrays errors templates", 18),
-        ("coincide.places", "arrays constraints errors places", 19),
+        ("coincide.places", "arrays constraints errors places", 20),
         ("coincide.constraints", "arrays constraints errors", 12),
         ("coincide.probability", "arrays constraints errors probability templates", 49),
         ("coincide.offsets", "arrays constraints errors offsets probability templates", 56),
         ("coincide.thresholds", "arrays constraints errors offsets probability templates thresholds", 65),
+        ("coincide.sources", "arrays constraints errors places probability sources templates", 62),
         ("coincide.evidence", "arrays constraints errors evidence probability templates", 64),
     ],
 )
