@@ -28,9 +28,11 @@ from benchmarks.line import (
     throughput,
 )
 from benchmarks.peers_line import contest
+from benchmarks.places import events_found, regions
 from docs.studies import coalescing_costs, episodes, events, learning, pairs, timing_join_work, window_join_work, work
 
 JOINS = (probability, said_and_true, real_morning, timing_join, streams, window_join, dataframes)
+PLACES = (regions, events_found)
 COALESCING = (batch, streaming, unit_costs, schemes)
 STUDIES = (pairs, events, episodes, learning, work, timing_join_work, window_join_work, coalescing_costs)
 LINE = (
@@ -54,5 +56,7 @@ LINE = (
     viewers,
 )
 HISTORY = (what_if, beside_live, rebuild)
-DECLARED: list[list[Benchmark]] = [module.BENCHMARKS for module in (*JOINS, *COALESCING, *STUDIES, *LINE, *HISTORY)]
+DECLARED: list[list[Benchmark]] = [
+    module.BENCHMARKS for module in (*JOINS, *PLACES, *COALESCING, *STUDIES, *LINE, *HISTORY)
+]
 BENCHMARKS = {benchmark.name: benchmark for declared in DECLARED for benchmark in declared}

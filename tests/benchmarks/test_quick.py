@@ -19,6 +19,8 @@ DEAR = {
     "central_italy_learning",
     "central_italy_precision",
     "coalescing_schemes",
+    "events_found",
+    "source_regions",
     "stored_matches",
     "what_if",
     "window_join",

@@ -1,0 +1,1 @@
+"""Places: whether the region is right, and whether one source tells events from chance."""
