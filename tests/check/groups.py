@@ -27,7 +27,11 @@ SHARED: Mapping[str, tuple[str, ...]] = {
     "kafka": ("tests::kafka",),
     "italy": ("tests/acceptance::italy_on_spark", "tests/acceptance::posted_on_spark"),
     "italy in one": ("tests/acceptance::italy_in_one", "tests/acceptance::posted_in_one"),
-    "console": ("tests/console::browser", "tests/console::line", "tests/console::console"),
+    "console": (
+        "tests/console::browser",
+        *("tests/console::line", "tests/console::console"),
+        *("tests/console::watched", "tests/console::console_of_watched"),
+    ),
     "spark": ("tests/coincide/spark::spark",),
     "job session": ("tests/integration::job_session",),
     "postgresql": ("tests/services/alerting::server", "tests/services/alerting::empty_template"),

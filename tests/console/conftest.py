@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 from deploy.host.machine import free_ports
 from tests.browser import find_browser
 from tests.console.line import Line, running_line
+from tests.console.watched_line import WatchedLine, watched_line
 from tests.integration.service_process import ServiceProcess, run_module
 from tests.patience import until
 
@@ -59,6 +60,20 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
 @pytest.fixture(scope="session")
 def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     with running_console(tmp_path_factory.mktemp("console"), line) as console:
+        yield console
+
+
+@pytest.fixture(scope="session")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedLine]:
+    """A line whose fusion can be looked at, and whose parts may go away for a while."""
+    with watched_line(tmp_path_factory.mktemp("watched")) as line:
+        yield line
+
+
+@pytest.fixture(scope="session")
+def console_of_watched(watched: WatchedLine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    own = {"fusion_url": watched.url("fusion"), "docs_url": "https://docs.example/site/"}
+    with running_console(tmp_path_factory.mktemp("console-of-watched"), watched, **own) as console:
         yield console
 
 

@@ -1,5 +1,6 @@
 """First steps in a real browser, over a line on which nothing is declared: a sensor, a query, and the demo."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -7,10 +8,12 @@ from playwright.sync_api import Page, expect
 
 from tests.console.conftest import running_console, shoot, until_chart
 from tests.console.line import Line, running_line
+from tests.console.test_commands import copied, run
 from tests.integration.service_process import ServiceProcess
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
+LOADED = "/v1/queries/sn1987a-two-of-three"
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +28,10 @@ def of_bare(bare: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield console
 
 
-def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo(
+def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo_also_by_copied_commands(
     open_page: OpenPage, bare: Line, of_bare: ServiceProcess
 ) -> None:
-    page = open_page("/", url=of_bare.url)
+    page = open_page("/", url=of_bare.url, permissions=["clipboard-read", "clipboard-write"])
     steps = page.get_by_role("list").filter(has_text="See it work")
     expect(steps).to_contain_text("There is no sensor yet that could report")
     shoot(page, "first-steps-bare")
@@ -63,10 +66,22 @@ def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo(
     expect(page.get_by_text("at “Tell somebody”")).to_be_visible()
     expect(page.get_by_role("button", name="New receiver")).to_be_visible()
 
+    buoy = {"area": "bay", "streams": {"noise": {"uniform": [-1, 0]}}}
+    bare.call("PUT", "ingest", "/v1/sensors/buoy", json=buoy).raise_for_status()
     page.goto(of_bare.url)
+    steps.get_by_label("Sensor").select_option("mast")
+    reporting, loading = (copied(steps, words) for words in ("Report something of now", "Load what they saw"))
     steps.get_by_role("button", name="Load what they saw").click()
     story = page.locator(".moment", has_text="sn1987a")
     expect(story).to_contain_text("What baksan, imb and kamiokande-ii saw may have happened together on 1987-02-23")
     shoot(page, "first-steps-loaded")
     story.get_by_role("link").click()
     until_chart(page, "scene.matches.size > 200")
+
+    run(reporting)
+    seen = {(each["sensor"], each["stream"]) for each in bare.call("GET", "ingest", "/v1/detections").json()["items"]}
+    assert {each for each in seen if each[1] == "noise"} == {("mast", "noise")}
+    bare.call("DELETE", "alerting", LOADED, headers={"If-Match": "*"}).raise_for_status()
+    subprocess.run(["bash", "-c", loading], check=True, capture_output=True, timeout=60)
+    loaded = bare.call("GET", "alerting", LOADED).json()
+    assert loaded["applied_version"] == loaded["version"]

@@ -2,14 +2,14 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.console.conftest import running_console, shoot
-from tests.console.watched_line import WatchedLine, watched_line
+from tests.console.conftest import shoot
+from tests.console.watched_line import WatchedLine
 from tests.integration.service_process import ServiceProcess
 from tests.patience import until
 
@@ -18,18 +18,15 @@ OpenPage = Callable[..., Page]
 WELL = "Every part answers, and no alert of the system fires."
 
 
-@pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedLine]:
-    """A line whose fusion can be looked at."""
-    with watched_line(tmp_path_factory.mktemp("line")) as line:
-        yield line
+@pytest.fixture
+def line(watched: WatchedLine) -> WatchedLine:
+    """The line whose fusion can be looked at."""
+    return watched
 
 
-@pytest.fixture(scope="module")
-def console(line: WatchedLine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    folder = tmp_path_factory.mktemp("console")
-    with running_console(folder, line, fusion_url=line.url("fusion"), docs_url="https://docs.example/site/") as console:
-        yield console
+@pytest.fixture
+def console(console_of_watched: ServiceProcess) -> ServiceProcess:
+    return console_of_watched
 
 
 def verdict(page: Page) -> Locator:

@@ -8,10 +8,9 @@ import psutil
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.console.conftest import running_console, shoot
-from tests.console.line import Line, running_line
+from tests.console.conftest import shoot
+from tests.console.line import Line
 from tests.console.past import running_past
-from tests.integration.service_process import ServiceProcess
 from tests.patience import until
 
 pytestmark = pytest.mark.slow
@@ -20,21 +19,10 @@ QUERY = "sn1987a-two-of-three"
 RANGE = {"from": "1987-02-23T07:00:00Z", "to": "1987-02-23T08:00:00Z"}
 
 
-@pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
-    """A line with the neutrinos of 1987 in its archive."""
-    folder = tmp_path_factory.mktemp("line")
-    with running_line(folder) as line:
-        line.post_1987()
-        until(lambda: len(line.call("GET", "alerting", "/v1/episodes").json()["items"]) == 1)
-        with running_past(line, folder):
-            yield line
-
-
-@pytest.fixture(scope="module")
-def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    with running_console(tmp_path_factory.mktemp("console"), line) as console:
-        yield console
+@pytest.fixture(scope="module", autouse=True)
+def past(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with running_past(line, tmp_path_factory.mktemp("past")):
+        yield
 
 
 def done(line: Line, **asked: Any) -> str:
@@ -198,13 +186,3 @@ def test_a_run_that_is_not_there_and_one_that_looks_like_markup(open_page: OpenP
         "There is no such run: it was removed, or the address is wrong."
     )
     assert page.evaluate("window.hacked") is None
-
-
-def test_where_no_history_runs_it_says_how_to_start_it(open_page: OpenPage, tmp_path: Any) -> None:
-    open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
-    with running_line(tmp_path) as line, running_console(tmp_path, line) as console:
-        page = open_page("/history", url=console.url)
-        expect(page.get_by_text("Runs over history cannot be asked for")).to_be_visible()
-        expect(page.locator(".content")).to_contain_text("COINCIDE_ARCHIVE_PATH=.local/archive make up")
-        expect(page.locator(".content")).to_contain_text("The history process does not answer")
-        shoot(page, "history-off")

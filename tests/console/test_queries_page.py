@@ -4,15 +4,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from services.console.drawing.run_charts import BLUE
-from tests.console.conftest import opened_anew, running_console, shoot
-from tests.console.line import Line, running_line
+from tests.console.conftest import opened_anew, shoot
+from tests.console.line import Line
 from tests.console.past import running_past
 from tests.console.test_now import bang
 from tests.patience import until
@@ -48,24 +47,6 @@ def test_all_queries_are_listed_with_what_they_ask_and_find(open_page: OpenPage,
     shoot(page, "queries")
     row.get_by_role("link", name="sn1987a", exact=True).click()
     expect(page.get_by_role("heading", name="Query sn1987a")).to_be_visible()
-
-
-def test_more_queries_than_are_counted_say_so_and_the_list_keeps_the_focus(open_page: OpenPage, tmp_path: Path) -> None:
-    open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
-    with running_line(tmp_path, is_bare=True) as line, running_console(tmp_path, line) as console:
-        for nth in range(31):
-            line.call("PUT", "alerting", f"/v1/queries/q-{nth:02}", json=PAIR).raise_for_status()
-        page = open_page("/queries", url=console.url)
-        rows = page.get_by_label("Queries", exact=True).locator("tbody tr")
-        expect(rows).to_have_count(31)
-        expect(rows.last).to_contain_text("not counted")
-        expect(rows.nth(29)).not_to_contain_text("not counted")
-        expect(page.get_by_text("The first 30 are counted.")).to_be_visible()
-        link = page.get_by_role("link", name="q-07", exact=True)
-        link.focus()
-        line.call("PUT", "alerting", "/v1/queries/q-00b", json=PAIR).raise_for_status()
-        expect(rows).to_have_count(32)
-        expect(link).to_be_focused()
 
 
 def test_a_query_is_made_in_the_form_and_seen_as_json_and_sql(open_page: OpenPage, line: Line) -> None:

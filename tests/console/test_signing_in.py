@@ -27,8 +27,8 @@ def locked_line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
 
 @pytest.fixture(scope="module")
 def locked(locked_line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """A console, itself on the loopback, of services that need keys."""
-    with running_console(tmp_path_factory.mktemp("locked-console"), locked_line) as console:
+    """A console that needs keys, as its services do."""
+    with running_console(tmp_path_factory.mktemp("locked-console"), locked_line, require_keys=True) as console:
         yield console
 
 
@@ -160,14 +160,12 @@ def test_the_session_ends_nowhere_in_the_page(open_page: OpenPage, locked: Servi
     assert page.evaluate("document.cookie").find("coincide_console") == -1
 
 
-def test_metrics_need_a_key_where_the_console_does(locked_line: Line, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("metrics")
-    with running_console(folder, locked_line, require_keys=True) as console:
-        assert console.call("GET", "/metrics").status_code == 401
-        for scopes, status in ((["ingest"], 401), (["read"], 200)):
-            headers = {"Authorization": f"Bearer {locked_line.keys.make('prometheus', scopes)}"}
-            assert console.call("GET", "/metrics", headers=headers).status_code == status
-        assert console.call("GET", "/readyz").status_code == 200
+def test_metrics_need_a_key_where_the_console_does(locked_line: Line, locked: ServiceProcess) -> None:
+    assert locked.call("GET", "/metrics").status_code == 401
+    for scopes, status in ((["ingest"], 401), (["read"], 200)):
+        headers = {"Authorization": f"Bearer {locked_line.keys.make('prometheus', scopes)}"}
+        assert locked.call("GET", "/metrics", headers=headers).status_code == status
+    assert locked.call("GET", "/readyz").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,14 @@
 
 import json
 import re
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
-from services.alerting.records.alert import Alert, Step, alert_id
-from services.alerting.store.alert_rows import ChangedAlert, store_alerts
-from tests.console.conftest import running_console, shoot
-from tests.console.line import Line, running_line
+from tests.console.conftest import shoot
+from tests.console.line import Line
 from tests.console.test_now import bang
 from tests.integration.webhook_sink import SECRET, running_sink
 from tests.patience import until
@@ -77,36 +72,6 @@ def test_a_list_that_is_drawn_anew_keeps_the_focus(open_page: OpenPage, ringing:
         page.wait_for_timeout(4000)  # what comes sooner is part of the same alert
     expect(rows.nth(1)).to_have_attribute("data-key", str(key))  # under the newer one
     expect(button).to_be_focused()
-
-
-def test_all_alerts_are_listed_by_hundreds_and_those_that_fire_come_first(open_page: OpenPage, tmp_path: Path) -> None:
-    open_page.faults.expected.append("ERR_CONNECTION_REFUSED")  # type: ignore[attr-defined]
-    with running_line(tmp_path, is_bare=True) as line, running_console(tmp_path, line) as console:
-        keep_alerts(line, firing=50, resolved=160)
-        page = open_page("/alerts", url=console.url)
-        page.locator(".page-head select").select_option("all")
-        rows = page.get_by_label("Alerts", exact=True).locator("tbody tr")
-        for shown in (100, 200, 210):
-            expect(rows).to_have_count(shown)
-            more = page.get_by_role("button", name="Show more")
-            more.click() if shown < 210 else expect(more).to_have_count(0)
-        states = ["Firing" in each for each in rows.all_inner_texts()]
-        assert states == [True] * 50 + [False] * 160
-
-
-def keep_alerts(line: Line, *, firing: int, resolved: int) -> None:
-    """Have alerting keep alerts of a minute each, the resolved ones newest."""
-    changed, now_us = [], time.time_ns() // 1000
-    for nth in range(firing + resolved):
-        at_us, state = now_us - 60_000_000 * (firing + resolved - nth), "firing" if nth < firing else "resolved"
-        said = {"query": "q", "area": "here", "severity": "warning", "title": f"alert {nth}", "source": f"m-{nth}"}
-        at = {"fired_at_us": at_us, "received_at_us": at_us, "start_us": at_us, "end_us": at_us}
-        over = {"resolved_at_us": at_us + 1} if state == "resolved" else {}
-        fields = {"id": alert_id("q", str(nth)), "kind": "match", "revision": 0, "probability": 0.9, "state": state}
-        alert = msgspec.convert({**fields, **said, **at, **over}, Alert)
-        changed.append(ChangedAlert(alert, [Step(alert.state, at_us, alert)]))
-    with line.storing, line.database.engine.begin() as connection:
-        store_alerts(connection, changed)
 
 
 def test_a_silence_is_made_shown_and_ended(open_page: OpenPage, ringing: Line) -> None:
