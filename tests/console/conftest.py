@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -226,8 +226,9 @@ def until_chart(page: Page, condition: str) -> None:
     page.wait_for_function(f"{within} const {{scene, frames, span, follows}} = chart; return {condition}; }}")
 
 
-def serious_faults(page: Page) -> list[str]:
-    """Return what axe-core finds that keeps somebody from using the page."""
-    found = Axe().run(page).response["violations"]
+def serious_faults(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """Return what axe-core finds, by these rules or all, that keeps somebody from using the page."""
+    options = {"resultTypes": ["violations"], **({"runOnly": {"type": "rule", "values": rules}} if rules else {})}
+    found = Axe().run(page, options=options).response["violations"]
     serious = [each for each in found if each["impact"] in {"serious", "critical"}]
     return [f"{each['id']}: {node['html'][:200]}" for each in serious for node in each["nodes"]]

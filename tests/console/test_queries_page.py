@@ -249,38 +249,42 @@ def test_a_fault_is_told_at_its_line_and_nothing_is_saved(open_page: OpenPage, l
     assert known(line, "broken")["version"] == 1
 
 
-@pytest.mark.parametrize(
-    ("field", "typed", "said"),
-    [
-        ("Name", "a/b", "“Name” is 'a/b'"),
-        ("Name", ".", "“Name” is '.'"),
-        ("Role 1", "1a", "“Role 1”: letters, digits and '_', starting with a letter"),
-        ("Role 1", "b", "“Role 1” would be 'b', as another one"),
-        (
-            "at most so far apart, s",
-            "1,5",
-            "“at most so far apart, s” is '1,5': a number of seconds",
-        ),
-        ("with probability at least", "60 %", "“with probability at least” is '60 %': above 0 and at most 1"),
-        ("Probability of all together at least", "2", "“Probability of all together at least” is 2"),
-        ("Events come so often a day", "seldom", "“Events come so often a day” is 'seldom'"),
-        ("One episode while gaps are below, s", "-1", "“One episode while gaps are below, s” is -1"),
-        ("Attribute that is equal in all", "x" * 150, "“Attribute that is equal in all” is 'attributes.xxx"),
-    ],
-)
-def test_a_fault_of_the_form_is_told_at_its_field_in_its_words(
-    open_page: OpenPage, line: Line, field: str, typed: str, said: str
-) -> None:
+#: What somebody types into which field, and what is said there.
+FAULTS = [
+    ("Name", "a/b", "“Name” is 'a/b'"),
+    ("Name", ".", "“Name” is '.'"),
+    ("Role 1", "1a", "“Role 1”: letters, digits and '_', starting with a letter"),
+    ("Role 1", "b", "“Role 1” would be 'b', as another one"),
+    ("at most so far apart, s", "1,5", "“at most so far apart, s” is '1,5': a number of seconds"),
+    ("with probability at least", "60 %", "“with probability at least” is '60 %': above 0 and at most 1"),
+    ("Probability of all together at least", "2", "“Probability of all together at least” is 2"),
+    ("Events come so often a day", "seldom", "“Events come so often a day” is 'seldom'"),
+    ("One episode while gaps are below, s", "-1", "“One episode while gaps are below, s” is -1"),
+    ("Attribute that is equal in all", "x" * 150, "“Attribute that is equal in all” is 'attributes.xxx"),
+]
+
+
+def test_a_fault_of_the_form_is_told_at_its_field_in_its_words(open_page: OpenPage, line: Line) -> None:
     page = open_page("/queries?new=")
     page.get_by_label("Name").fill("at-its-field")
-    page.get_by_label(field, exact=True).fill(typed)
-    page.get_by_label(field, exact=True).press("Tab")
-    at = page.locator(".field", has=page.get_by_label(field, exact=True)).locator("> .field-fault")
-    expect(at).to_contain_text(said)
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(at).to_contain_text(said)
-    expect(page.locator(".field-fault:not(:empty)")).to_have_count(1)
+    faults = page.locator(".field-fault:not(:empty)")
+    for field, typed, said in FAULTS:
+        entry = page.get_by_label(field, exact=True)
+        before = entry.input_value()
+        type_into(entry, typed)
+        at = page.locator(".field", has=entry).locator("> .field-fault")
+        expect(at).to_contain_text(said)
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(at).to_contain_text(said)
+        expect(faults).to_have_count(1)
+        type_into(entry, before)
+        expect(faults).to_have_count(0)
     assert line.call("GET", "alerting", "/v1/queries/at-its-field").status_code == 404
+
+
+def type_into(entry: Locator, text: str) -> None:
+    entry.fill(text)
+    entry.press("Tab")
 
 
 def test_a_role_between_the_others_is_left_out_and_the_form_goes_on(open_page: OpenPage, line: Line) -> None:
