@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -27,7 +27,8 @@ from tests.console.watched_line import WatchedLine, watched_line
 from tests.integration.service_process import ServiceProcess
 from tests.patience import until
 
-pytestmark = pytest.mark.slow
+#: In the check, what the pages say and how they look is judged by their own tests and by `test_every_page`.
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 OpenPage = Callable[..., Page]
 PICTURES = os.environ.get("COINCIDE_PICTURES")
 TWO_OF_THREE = "sn1987a-two-of-three"
@@ -168,15 +169,7 @@ def look_at_rates(page: Page, line: WatchedLine) -> None:
     until(reports_are_counted)
 
 
-#: One view is enough in the check: what the pages say and how they look is judged by their own tests and every page's.
-IN_THE_CHECK = "evidence"
-
-
-def at_night(name: str) -> Any:
-    return pytest.param(name, marks=[pytest.mark.night] * (name != IN_THE_CHECK))
-
-
-@pytest.mark.parametrize("name", [at_night(name) for name in VIEWS])
+@pytest.mark.parametrize("name", VIEWS)
 def test_a_view_says_its_main_thing_in_light_and_in_dark(open_page: OpenPage, line: WatchedLine, name: str) -> None:
     page = open_page(address_of(name, line), timezone_id="UTC", height=800)
     view = VIEWS[name]
