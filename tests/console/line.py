@@ -55,6 +55,7 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
+from tests.patience import until
 from tests.services.alerting.clients import ListPublisher
 from tests.services.alerting.sample_records import NAMES, Database, record
 from tests.services.kept_records import KeptRecords
@@ -208,7 +209,16 @@ class Line:
         return sum(self.access_metrics.get_sample_value(each, {"reason": reason}) or 0.0 for each in samples)
 
     def call(self, method: str, component: str, path: str, **options: Any) -> httpx2.Response:
-        return httpx2.request(method, self.url(component) + path, timeout=30.0, **options)
+        """Ask. Who is told that as much is asked for at once as one may, as pages do that are left, comes again."""
+        answers: list[httpx2.Response] = []
+
+        def is_answered() -> bool:
+            answers.append(httpx2.request(method, self.url(component) + path, timeout=30.0, **options))
+            return answers[-1].status_code != httpx2.codes.TOO_MANY_REQUESTS
+
+        if not is_answered():
+            until(is_answered)
+        return answers[-1]
 
     def items(self, what: str, **asked: Any) -> list[dict[str, Any]]:
         """Return the first page of what alerting lists."""
