@@ -22,12 +22,12 @@ RUNS = "/v1/learning-runs"
 BEGIN_S, EVENTS = 546_307_200, 120  # 1987-04-25T00:00:00Z, and an event a minute
 SLOW = '<img src=x onerror="window.hacked=1">'
 #: How late each reports on average; they are declared to be up to 8 s late.
-LATE_S = {"mic-a": 1.0, SLOW: 5.0}
+LATE_S = {"ear-a": 1.0, SLOW: 5.0}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def past(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Two microphones and a geophone that is right, in the archive; other modules find no trace of them."""
+    """Two microphones and a geophone that is right, in the archive; other modules find the sensors as they were."""
     templates: dict[str, Any] = {"geo": {"point": True}, **{name: {"uniform": [-8, 0]} for name in LATE_S}}
     for name, template in templates.items():
         document = {"area": "lab", "streams": {"seismic" if name == "geo" else "acoustic": template}}
