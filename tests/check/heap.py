@@ -20,3 +20,8 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Give it back: at the end of the process some libraries look for what nobody let go of, and complain."""
+    gc.unfreeze()
