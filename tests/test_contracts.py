@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,7 @@ def records() -> dict[str, list[bytes]]:
     }
 
 
+@cache
 def validator(name: str) -> Draft202012Validator:
     schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in CONTRACTS.glob("*.schema.json")}
     known: Schemas[Any] = Schemas().with_resources((k, Resource.from_contents(v)) for k, v in schemas.items())
