@@ -5,7 +5,9 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -22,7 +24,7 @@ from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.records.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.live_rows import StoredRow
-from services.common.access.component_access import ComponentAccess
+from services.common.access.component_access import ComponentAccess, trust_context
 from services.common.http.shares import NoPlaceError
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
@@ -89,6 +91,10 @@ class Api:
             yield page["items"]
 
 
+#: To read the certificates that this machine trusts is a seventh of making an app, of which hundreds are made.
+trust_context_once = cache(trust_context)
+
+
 @contextmanager
 def running_api(database: Database, settings: AlertingSettings = SETTINGS) -> Iterator[Api]:
     """Run the API; Kafka answers and the queries have caught up."""
@@ -112,7 +118,8 @@ def running_api(database: Database, settings: AlertingSettings = SETTINGS) -> It
     acts = Acts(kafka, progress, access.audit, 0.2)
     receivers = database.receivers
     parts = settings, STREAMS, engine, metrics, progress, changes, hub, sensors
-    app = create_app(*parts, receivers=receivers, acts=acts, access=access, lifespan=lifespan)
+    with patch("services.alerting.api.history_proxy.trust_context", trust_context_once):
+        app = create_app(*parts, receivers=receivers, acts=acts, access=access, lifespan=lifespan)
     with TestClient(app) as client:
         yield Api(client, kafka, progress, database, sensors, access, records)
 
