@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from coincide.evidence.bits import EvidenceColumns, evidence_columns, posterior_of
+from coincide.evidence.burst_rates import recent_rates
 from coincide.evidence.network import Network
 from coincide.evidence.one_source import one_source_density
 from coincide.evidence.parts import Parts
 from coincide.evidence.rates import Hearings, Learnt, fixed_point, learnt_rates
-from coincide.evidence.recent_rates import recent_rates
 from coincide.evidence.sets import SetPosteriors, evidence_of_sets
 from coincide.evidence.shares import SharedPosterior, shared_out
 from coincide.evidence.terms import EvidenceTerm, MatchEvidence, evidence_of, evidence_terms

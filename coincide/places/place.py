@@ -91,6 +91,7 @@ class FramePlace:
 
 
 Place = EarthPlace | FramePlace
+"""A place of either kind."""
 
 
 def _set_number(place: object, name: str, least: float, most: float, allowed: str) -> None:
