@@ -43,6 +43,7 @@ class WeighedGroup:
     unpaired_hz: Mapping[tuple[int, str, str], float]
     events_hz: Fraction
     heard_by: Fraction
+    live: frozenset[str]
 
     @cached_property
     def _members(self) -> dict[tuple[int, str, str], Record]:
@@ -66,7 +67,7 @@ class WeighedGroup:
         templates = [self.templates[members[nth]["template"]] for nth in at]
         start_us = members[at[0]]["detected_at_us"]
         density = density_of_one_moment(templates, [members[nth]["detected_at_us"] - start_us for nth in at])
-        silent = {each["sensor"] for each in members} - {members[nth]["sensor"] for nth in at}
+        silent = self.live - {members[nth]["sensor"] for nth in at}
         sensors = len(at) + len(silent)
         rates = [Fraction(self.unpaired_hz[keys[nth]]) for nth in at] + [Fraction(1)] * len(silent)
         return bits_of(self.events_hz, [self.heard_by] * sensors, rates, density, frozenset(range(len(at), sensors)))

@@ -20,6 +20,7 @@ FORGOTTEN_BELOW = 1e-3  # a count that has faded this far is that of a sensor go
 MOST_COUNTED = 1_000
 OTHERS = ""
 MOST_STEPS = 4_000_000
+MINUTES_OF_GRACE, INTERVALS_OF_GRACE = 2, 5.0  # for which one that lives may be silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,24 @@ class Background:
 
     count: dict[int, dict[str, float]]  # detections by stream code and sensor, faded with age
     seconds: float  # time in which they were counted, faded alike
+    silent_minutes: dict[int, dict[str, int]] = field(default_factory=dict)  # since the last one, by the same keys
     _products: dict[tuple[tuple[int, ...], SensorRule], float] = field(default_factory=dict)
+    _live: dict[tuple[int, ...], tuple[str, ...]] = field(default_factory=dict)
+
+    def live(self, streams: tuple[int, ...]) -> tuple[str, ...]:
+        """Return the sensors that live, by name: on one of the streams each has reported lately, for its rate.
+
+        That is within five of its mean intervals, or two minutes: one that lives is silent for longer seldom enough.
+        """
+        if streams not in self._live:
+            reports = [(stream, name) for stream in streams for name in self.count.get(stream, {}) if name != OTHERS]
+            self._live[streams] = tuple(sorted({name for stream, name in reports if self._is_live(stream, name)}))
+        return self._live[streams]
+
+    def _is_live(self, stream: int, sensor: str) -> bool:
+        minutes = self.silent_minutes.get(stream, {}).get(sensor, 0)
+        expected = 60 * minutes * self.count[stream][sensor] / self.seconds
+        return minutes <= MINUTES_OF_GRACE or expected <= INTERVALS_OF_GRACE
 
     @cached_property
     def rates_hz(self) -> dict[int, float]:
@@ -96,13 +114,14 @@ def _left(array: FloatArray, axis: int, by: int) -> FloatArray:
 
 
 class SavedRates(Struct, array_like=True, frozen=True):
-    """Detection rates of an area as saved; `faded` and `running` are little-endian arrays as bytes."""
+    """Detection rates of an area as saved; the last three are little-endian arrays as bytes."""
 
     minute: int
     since: int
     counted: list[tuple[str, str]]
     faded: bytes
     running: bytes
+    last: bytes
 
 
 @dataclass
@@ -121,6 +140,7 @@ class DetectionRates:
     _entry_of: dict[tuple[str, int], int] = field(default_factory=dict)
     _faded: FloatArray = field(default_factory=lambda: np.zeros(0))
     _running: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    _last: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))  # minute before this one with any
     _background: Background | None = None
     _counted: list[tuple[str, str]] = field(default_factory=list)  # the keys as saved; anew when they change
     _saved: SavedRates | None = None  # as long as nothing has been counted since
@@ -133,6 +153,7 @@ class DetectionRates:
             self._saved = None
             counted = self._running if self.minute >= self.since else 0
             self._faded = (self._faded * KEPT_EACH_MINUTE + counted) * KEPT_EACH_MINUTE ** (minute - self.minute - 1)
+            self._last[self._running > 0] = self.minute
             self._running = np.zeros_like(self._running)
             self.minute, self._background = minute, None
             if self._faded.min(initial=1.0) < FORGOTTEN_BELOW:
@@ -147,6 +168,7 @@ class DetectionRates:
                 return
             entry = self._entry_of[sensor, stream] = len(self._faded)
             self._faded, self._running = np.append(self._faded, 0.0), np.append(self._running, 0)
+            self._last = np.append(self._last, self.minute or 0)
         self._running[entry] += detections
         self._saved = None
 
@@ -156,10 +178,13 @@ class DetectionRates:
             return None
         if self._background is None:
             by_stream: dict[int, dict[str, float]] = {}
-            for (sensor, stream), count in zip(self._entry_of, self._faded.tolist(), strict=True):
+            silent: dict[int, dict[str, int]] = {}
+            columns = zip(self._entry_of, self._faded.tolist(), (self.minute - 1 - self._last).tolist(), strict=True)
+            for (sensor, stream), count, minutes in columns:
                 by_stream.setdefault(stream, {})[sensor] = count
+                silent.setdefault(stream, {})[sensor] = minutes
             seconds = 60 * (1 - KEPT_EACH_MINUTE ** (self.minute - self.since)) / (1 - KEPT_EACH_MINUTE)
-            self._background = Background(by_stream, seconds)
+            self._background = Background(by_stream, seconds, silent)
         return self._background
 
     def saved(self, streams: Sequence[str]) -> SavedRates | None:
@@ -170,7 +195,8 @@ class DetectionRates:
             self._counted = [(sensor, streams[stream]) for sensor, stream in self._entry_of]
         if self._saved is None:
             faded, running = self._faded.astype("<f8").tobytes(), self._running.astype("<i8").tobytes()
-            self._saved = SavedRates(self.minute, self.since, self._counted, faded, running)
+            last = self._last.astype("<i8").tobytes()
+            self._saved = SavedRates(self.minute, self.since, self._counted, faded, running, last)
         return self._saved
 
     @classmethod
@@ -182,10 +208,11 @@ class DetectionRates:
         keys = [(sensor, stream_codes[stream]) for sensor, stream in state.counted if stream in stream_codes]
         faded = np.frombuffer(state.faded, "<f8")[declared].astype(np.float64)
         running = np.frombuffer(state.running, "<i8")[declared].astype(np.int64)
+        last = np.frombuffer(state.last, "<i8")[declared].astype(np.int64)
         entry_of = {key: nth for nth, key in enumerate(keys)}
-        return cls(state.minute, state.since, _entry_of=entry_of, _faded=faded, _running=running)
+        return cls(state.minute, state.since, _entry_of=entry_of, _faded=faded, _running=running, _last=last)
 
     def _keep(self, keep: BoolArray) -> None:
         kept = [key for key, stays in zip(self._entry_of, keep.tolist(), strict=True) if stays]
         self._entry_of, self._counted = {key: nth for nth, key in enumerate(kept)}, []
-        self._faded, self._running = self._faded[keep], self._running[keep]
+        self._faded, self._running, self._last = self._faded[keep], self._running[keep], self._last[keep]

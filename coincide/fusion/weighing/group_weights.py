@@ -12,8 +12,8 @@ from msgspec import UNSET
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.evidence import Network, SetPosteriors, evidence_of_sets, evidence_terms
-from coincide.fusion.weighing.match_groups import MOST_PARTS, MatchGroup
-from coincide.fusion.weighing.pending_match import DetectionKey, PendingMatch, PendingMember
+from coincide.fusion.weighing.match_groups import MatchGroup
+from coincide.fusion.weighing.pending_match import MOST_PARTS, DetectionKey, PendingMatch, PendingMember
 from coincide.queries import Query
 from coincide.queries.joins.event_rule import EventRule
 from coincide.templates.packed import unpacked
@@ -96,7 +96,8 @@ class GroupWeights:
 
     @cached_property
     def _sensors(self) -> list[str]:
-        return sorted({member.key.sensor for member in self._detections.values()})
+        named = {member.key.sensor for member in self._detections.values()}
+        return sorted(named.union(*(match.live or () for match in self._matches)))
 
     @cached_property
     def _sets(self) -> Int64Array:
@@ -123,9 +124,12 @@ class GroupWeights:
         return Network(self._sensors, self.rule.events_hz, self.rule.heard_by, None)
 
     def _live(self) -> BoolArray:
-        """Which sensors are known to live at each match: those that reported something in its group."""
+        """Which sensors are known to live at each match: those that live at one of its group, or report there."""
         reports = np.zeros((len(self._sensors), len(self.groups)), np.bool_)
         reports[self._sensor, [group for group, _ in self._detections]] = True
+        code = {name: nth for nth, name in enumerate(self._sensors)}
+        for match, group in zip(self._matches, self._group_of.tolist(), strict=True):
+            reports[[code[name] for name in match.live or ()], group] = True
         return reports[:, self._group_of]
 
     @cached_property

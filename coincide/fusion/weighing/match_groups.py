@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from coincide.fusion.weighing.pending_match import DetectionKey, PendingMatch, PendingMember
-
-MOST_PARTS = 2_000  # of the matches of one group, those that several have counted for each: as many pairs
+from coincide.fusion.weighing.pending_match import MOST_PARTS, DetectionKey, PendingMatch, PendingMember
 
 Drop = Callable[[PendingMatch], None]
 

@@ -13,6 +13,8 @@ from coincide.templates.packed import packed
 
 FIRST_NUMBER = -(3 * 2**29)  # slots of spells are numbered from -2**30 down; a number has 32 bits
 NUMBERS = 2**29
+MOST_PARTS = 2_000  # of the matches of one group, those that several have counted for each: as many pairs
+MOST_LIVE = 64  # sensors of an area, each of which may be silent
 
 
 class DetectionKey(NamedTuple):
@@ -46,6 +48,7 @@ class PendingMatch(Struct, array_like=True, frozen=True):
     id: str
     version: int
     members: tuple[PendingMember, ...]
+    live: tuple[str, ...] | None  # sensors that lived when it was completed; None: more than are weighed
     is_told: bool = False
 
     @property
@@ -55,7 +58,9 @@ class PendingMatch(Struct, array_like=True, frozen=True):
 
     @property
     def parts(self) -> int:
-        """How many sets of two members or more it has."""
+        """How many sets of two members or more it has; more than are weighed where too many sensors live."""
+        if self.live is None:
+            return MOST_PARTS + 1
         return (1 << len(self.members)) - len(self.members) - 1
 
     @classmethod

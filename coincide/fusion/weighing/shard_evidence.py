@@ -17,6 +17,7 @@ from coincide.fusion.saving.state_format import FORMAT
 from coincide.fusion.weighing.group_weights import blocks_of, unweighed, weighed
 from coincide.fusion.weighing.match_groups import MatchGroup, MatchGroups
 from coincide.fusion.weighing.pending_match import (
+    MOST_LIVE,
     DetectionKey,
     PackedTemplates,
     PendingMatch,
@@ -76,8 +77,18 @@ class ShardEvidence:
         """Take a match: the positions of its members by role, and what had been counted when it was completed."""
         area = self.codes.areas.area_of(int(rows.area[max(at)]))
         members = tuple(self._members(query, at, rows, then))
+        live = () if then is None else then.live(self._streams(query))
         pending = PendingMatch(
-            FORMAT, 0, 0, match.query, match.area, area.since, match.id, match.query_version, members
+            FORMAT,
+            0,
+            0,
+            match.query,
+            match.area,
+            area.since,
+            match.id,
+            match.query_version,
+            members,
+            live if len(live) <= MOST_LIVE else None,
         )
         self._put(self._groups(query, (area.name, area.since)), self.slots.write(pending))
 
@@ -108,7 +119,7 @@ class ShardEvidence:
     ) -> Iterator[PendingMember]:
         codes, rule = self.codes, query.event
         assert rule is not None  # noqa: S101 - others are not added
-        streams = sorted({codes.streams.codes[name] for name in query.streams})
+        streams = self._streams(query)
         for role, row in enumerate(at):
             if row != ABSENT:
                 sensor, stream = codes.areas.sensor_of(int(rows.sensor[row])).name, int(rows.stream[row])
@@ -120,6 +131,9 @@ class ShardEvidence:
                     self._templates.of(codes.templates.histogram(int(rows.template[row]))),
                     unpaired_hz(then, rule, streams, stream, sensor),
                 )
+
+    def _streams(self, query: Query) -> tuple[int, ...]:
+        return tuple(sorted({self.codes.streams.codes[name] for name in query.streams}))
 
     def _put(self, groups: MatchGroups, match: PendingMatch) -> None:
         group = groups.add(match)

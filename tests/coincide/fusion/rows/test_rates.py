@@ -73,6 +73,19 @@ def test_what_is_saved_goes_on_bit_for_bit(before: list[Seen], after: list[Seen]
     assert restored.saved(STREAMS) == fed(after, rates=never).saved(STREAMS)
 
 
+def test_a_sensor_lives_that_has_reported_lately_for_its_rate() -> None:
+    often = [Seen(1, "north", 0), Seen(0, "north", 0), Seen(0, "south", 0)] * 30
+    rates = fed(often)
+    assert rates.background().live((0,)) == ("north", "south")  # type: ignore[union-attr]
+    later = fed([Seen(1, "south", 0)] * 2, rates=rates).background()
+    assert later is not None
+    assert later.live((0,)) == ("north", "south")  # two minutes may pass
+    later = fed([Seen(1, "south", 0)] * 2, rates=rates).background()
+    assert later is not None
+    assert later.live((0,)) == ("south",)  # four minutes are eight of its intervals
+    assert later.live((1,)) == ()
+
+
 def test_a_stream_that_is_not_declared_any_more_is_left_out() -> None:
     saved = fed([Seen(0, "north", 0), Seen(1, "north", 0), Seen(0, "north", 1), Seen(1, "north", 1)]).saved(STREAMS)
     background = DetectionRates.restored(saved, {"s": 0}).background()

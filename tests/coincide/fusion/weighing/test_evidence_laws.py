@@ -114,7 +114,9 @@ def test_it_is_what_the_twin_says(log: list[InputRecord]) -> None:
                 for each, match in zip(own, group, strict=True)
                 for member in match["members"]
             }
-            twin = WeighedGroup(group, templates, rates, Fraction(2_000, 86_400), Fraction(7, 10))
+            live = {frozenset(term["sensor"] for term in each["terms"] if "sensor" in term) for each in own}
+            assert len(live) == 1  # a member of one match is silent in another
+            twin = WeighedGroup(group, templates, rates, Fraction(2_000, 86_400), Fraction(7, 10), *live)
             if twin.parts > MOST_PARTS:
                 continue
             for match, record in zip(group, own, strict=True):

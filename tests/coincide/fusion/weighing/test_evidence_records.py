@@ -1,6 +1,7 @@
 """When the evidence of a match is told, and what becomes of it where a query changes or much hangs together."""
 
 import json
+from math import log2
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from coincide.fusion.control.host import Host
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.fusion.rows.rates import Background
-from coincide.fusion.weighing import match_groups
+from coincide.fusion.weighing import match_groups, shard_evidence
 from coincide.fusion.weighing.unpaired_rates import unpaired_hz
 from coincide.queries.joins.event_rule import EventRule
 from tests.coincide.fusion.inputs import Row, frame, put, removal, started
@@ -127,6 +128,30 @@ def test_too_much_that_hangs_together_is_told_at_once_and_whatever_joins_it(monk
     apart = core.push([pair(22, 1_030.0), clock(23)])
     assert [each["posterior"] is None for each in evidence(apart)] == [False]
     assert not [number for number in core.live_slots() if number <= -(3 * 2**29)]
+
+
+def test_a_sensor_that_lives_and_is_silent_speaks_against_an_event() -> None:
+    told = []
+    for at_s in ((), (150.0, 850.0), (150.0, 160.0)):
+        core = started(put(0, QUERY))
+        others = [frame(60 + nth, [Row(f"{nth}", each, CLOCK, sensor="east")]) for nth, each in enumerate(at_s)]
+        for each in sorted(
+            [*WATCHED, *others], key=lambda record: json.loads(record.value or b"")["detections"]["detected_at_us"]
+        ):
+            core.push([each])
+        core.push([pair(80, 1_000.0)])
+        told += evidence(core.push([clock(81)]))
+    without, lively, late = told
+    assert [term["sensor"] for term in lively["terms"] if term["kind"] == "silent"] == ["east"]
+    assert lively["terms"][-1]["bits"] == pytest.approx(log2(1 - 0.8))
+    assert lively["bits"] < without["bits"] - 2
+    assert late["terms"][-1]["sensor"] == "east"  # five of its mean intervals have not passed
+
+
+def test_of_more_sensors_than_are_weighed_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_evidence, "MOST_LIVE", 1)
+    [record] = evidence(begun().push([pair(20, 1_000.0)]))
+    assert record["unknown"] == "too_much_work"
 
 
 def test_a_query_at_which_workers_died_tells_that_it_is_too_much() -> None:
