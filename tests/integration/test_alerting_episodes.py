@@ -13,7 +13,7 @@ from services.alerting.records.records import Topics
 from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until
-from tests.services.alerting.sample_records import change_record, episode, match, retraction, state_of
+from tests.services.alerting.sample_records import change_record, episode, match, retraction, shown, state_of
 
 pytestmark = pytest.mark.jvm
 
@@ -30,6 +30,7 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
     records, topics = _history(random.Random(6)), OwnTopics.create(kafka, "episodes.")
     history = {id_: _revisions(records, id_) for id_ in {record["id"] for record in records}}
     expected = {id_: revisions[-1] for id_, revisions in history.items()}
+    expected = {id_: shown(record) for id_, record in expected.items()}
     live = {id_: record for id_, record in expected.items() if "retracted" not in record}
     reader = LiveReader(f"kind=all&query={QUERY}")
     half = len(records) // 2

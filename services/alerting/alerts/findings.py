@@ -14,7 +14,7 @@ from coincide.queries import AlertRule, query_from_json
 from coincide.queries.fields.alert_rule import MOST_MEMBERS
 from coincide.wire.fields import or_none
 from services.alerting.records.alert import Kind
-from services.alerting.store.episode_rows import NewRevision
+from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.evidence_rows import Sureness
 from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.query_rows import QueryVersion, read_versions
@@ -98,9 +98,9 @@ def with_sureness(finding: Finding, rule: AlertRule, surest: Sureness | None, su
     return replace(finding, surest=surest, sure_at_us=sure_at_us, received_at_us=received_at_us)
 
 
-def of_revision(revision: NewRevision) -> Finding:
+def of_episode(received: ReceivedEpisode) -> Finding:
     """Return what a revision of an episode says."""
-    record, body = revision.received.record, _body(revision.received.body)
+    record, body = received.record, _body(received.body)
     lists_its_ends = body.members_truncated and len(body.members) < MOST_MEMBERS  # as a spell does
     return Finding(
         kind="episode",
@@ -109,7 +109,7 @@ def of_revision(revision: NewRevision) -> Finding:
         query_version=record.query_version,
         area=record.area,
         revision=record.revision,
-        received_at_us=revision.received.received_at_us,
+        received_at_us=received.received_at_us,
         probability=or_none(record.best_probability),
         members=(or_none(record.count) or 0) if lists_its_ends else len(body.members),
         start_us=or_none(record.start_us),
@@ -121,12 +121,16 @@ def of_revision(revision: NewRevision) -> Finding:
 
 
 class _Version(NamedTuple):
-    """What of a version of a query concerns alerts: the kind of their sources, the rule, and the stream of readings."""
+    """What of a version of a query concerns alerts: the kind of their sources, the rule, and the stream of readings.
+
+    `judges_episodes`: whether it makes episodes of matches that there is evidence of.
+    """
 
     number: int
     kind: Kind
     rule: AlertRule | None
     stream: str | None
+    judges_episodes: bool
 
 
 class Rules:
@@ -143,6 +147,10 @@ class Rules:
     def has_any(self, connection: Connection, query: str, kind: Kind) -> bool:
         """Whether any version of the query makes alerts of this kind."""
         return any(each.rule is not None and each.kind == kind for each in self._versions(connection, query))
+
+    def judges_episodes(self, connection: Connection, query: str) -> bool:
+        """Whether any version of the query makes episodes of matches that there is evidence of."""
+        return any(each.judges_episodes for each in self._versions(connection, query))
 
     def judged(self, connection: Connection, finding: Finding) -> tuple[Finding, AlertRule] | None:
         """Return the finding, its stream with it, and the rule by which it is judged; None where it makes no alert.
@@ -162,9 +170,10 @@ class Rules:
 
 
 def _of_alerts(version: QueryVersion) -> _Version:
+    judges_episodes = version.query is not None and {"event", "coalesce"} <= version.query.keys()
     if version.query is None or "alert" not in version.query:
-        return _Version(version.version, "match", None, None)
-    return _Version(version.version, *_parsed(json.dumps(version.query)))
+        return _Version(version.version, "match", None, None, judges_episodes)
+    return _Version(version.version, *_parsed(json.dumps(version.query)), judges_episodes)
 
 
 @lru_cache(maxsize=1000)

@@ -10,13 +10,14 @@ from sqlalchemy import Connection
 from coincide.queries import AlertRule
 from services.alerting.alerts import alert_lifecycle, controls
 from services.alerting.alerts.controls import Silence
-from services.alerting.alerts.findings import Finding, Rules, of_match, of_revision, of_superseded, with_sureness
+from services.alerting.alerts.findings import Finding, Rules, of_episode, of_match, of_superseded, with_sureness
 from services.alerting.records.alert import LIMITED, Acknowledgement, Alert, Step, Withheld, alert_id
 from services.alerting.records.receiver import Receivers
 from services.alerting.store import alert_rows, match_rows
 from services.alerting.store.alert_rows import ChangedAlert, StoredAlert
 from services.alerting.store.delivery_rows import Addressed, address
-from services.alerting.store.episode_rows import NewRevision
+from services.alerting.store.episode_evidence import episodes_with, read_judged
+from services.alerting.store.episode_rows import NewRevision, ReceivedEpisode, read_received
 from services.alerting.store.evidence_rows import StoredEvidence, read_sureness
 from services.alerting.store.match_rows import StoredMatch
 from services.common.clock import Clock, system_clock_us
@@ -75,7 +76,8 @@ class Raising:
         findings = [
             *self._of_matches(connection, matches),
             *self._of_matches(connection, self._judged_matches(connection, matches, evidence)),
-            *self._of_revisions(connection, revisions),
+            *self._of_episodes(connection, [each.received for each in revisions]),
+            *self._of_episodes(connection, self._judged_episodes(connection, revisions, evidence)),
         ]
         judged = [each for each in (self.rules.judged(connection, found) for found in findings) if each is not None]
         if not judged:
@@ -104,10 +106,18 @@ class Raising:
                 yield of_match(match)
                 yield from of_superseded(match)
 
-    def _of_revisions(self, connection: Connection, revisions: Sequence[NewRevision]) -> Iterable[Finding]:
-        queries = {each.received.record.query for each in revisions}
+    def _of_episodes(self, connection: Connection, received: Sequence[ReceivedEpisode]) -> Iterable[Finding]:
+        queries = {each.record.query for each in received}
         ruled = {query for query in queries if self.rules.has_any(connection, query, "episode")}
-        return (of_revision(each) for each in revisions if each.received.record.query in ruled)
+        return (of_episode(each) for each in received if each.record.query in ruled)
+
+    def _judged_episodes(
+        self, connection: Connection, new: Sequence[NewRevision], evidence: Sequence[StoredEvidence]
+    ) -> list[ReceivedEpisode]:
+        """Return the episodes, stored before, that there is now evidence of."""
+        of_rules = {each.id for each in evidence if self.rules.has_any(connection, each.query, "episode")}
+        seen = {each.received.record.id for each in new}
+        return read_received(connection, episodes_with(connection, of_rules) - seen)
 
     def acknowledge(self, connection: Connection, newest: dict[str, str | None]) -> list[StoredAlert]:
         """Store that somebody has taken over alerts, those of them that still fire; the controls say which."""
@@ -154,11 +164,20 @@ def _with_sureness(
     connection: Connection, judged: Sequence[tuple[Finding, AlertRule]]
 ) -> Iterator[tuple[Finding, AlertRule]]:
     """Yield findings with how sure they are, and their rules."""
-    of_matches = read_sureness(connection, [finding.source for finding, _ in judged if finding.kind == "match"])
+    of_matches = read_sureness(connection, {finding.source for finding, _ in judged if finding.kind == "match"})
+    of_episodes = read_judged(connection, {finding.source for finding, _ in judged if finding.kind == "episode"})
     for finding, rule in judged:
-        surest = of_matches.get(finding.source)
-        is_enough = surest is not None and surest.posterior >= (rule.min_posterior or 0.0)
-        yield with_sureness(finding, rule, surest, surest.received_at_us if surest and is_enough else None), rule
+        least, episode, surest = (
+            rule.min_posterior or 0.0,
+            of_episodes.get(finding.source),
+            of_matches.get(finding.source),
+        )
+        if episode is not None:
+            yield with_sureness(finding, rule, episode.surest, episode.sure_at_us(least)), rule
+        elif surest is not None and surest.posterior >= least:
+            yield with_sureness(finding, rule, surest, surest.received_at_us), rule
+        else:
+            yield with_sureness(finding, rule, surest, None), rule
 
 
 class _Round:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from fastapi import Header, Response
 from msgspec import Struct
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
-from sqlalchemy import Connection, Engine, Row
+from sqlalchemy import Connection, Engine
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -20,7 +20,7 @@ from services.alerting.api.result_models import answers
 from services.alerting.exports.result_columns import Column, Times
 from services.alerting.exports.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
 from services.alerting.settings import AlertingSettings
-from services.alerting.store.dialect import Rows, bounded
+from services.alerting.store.dialect import bounded
 from services.alerting.store.query_rows import unknown_queries
 from services.common.access.caller import caller_in
 from services.common.clock import LAST_US, rfc_3339_us
@@ -115,8 +115,8 @@ class QueryListParameters(ListParameters):
 class Order(NamedTuple):
     """An order of rows, the greatest first: what of a row it goes by, the place of a row, and places as cursors."""
 
-    key: Callable[[Row[*tuple[Any, ...]]], Any]
-    place: Callable[[Row[*tuple[Any, ...]]], Any]
+    key: Callable[[Any], Any]
+    place: Callable[[Any], Any]
     encode: Callable[[Any, Any], str]
     decode: Callable[[Any, str | None], Any]
 
@@ -132,12 +132,14 @@ class Listing:
     """
 
     name: Literal["matches", "episodes", "alerts", "dead-letters"]
-    read: Callable[[Connection, Any, Any, int], Rows]
-    body: Callable[[Row[*tuple[Any, ...]]], str]
+    read: Callable[[Connection, Any, Any, int], Sequence[Any]]
+    body: Callable[[Any], str]
     columns: Sequence[Column]
     order: Order = NEWEST
 
-    def rows(self, connection: Connection, filters: Any, queries: Sequence[str], before: Any, limit: int) -> Rows:
+    def rows(
+        self, connection: Connection, filters: Any, queries: Sequence[str], before: Any, limit: int
+    ) -> Sequence[Any]:
         """Return rows of all `queries` in order; each by its own index, which one search for all would not use."""
         if not queries:
             return self.read(connection, filters, before, limit)
@@ -149,9 +151,9 @@ def read_page(
     parameters: PageParameters,
     settings: AlertingSettings,
     filters: Any,
-    read: Callable[[Any, int], Rows],
+    read: Callable[[Any, int], Sequence[Any]],
     order: Order = NEWEST,
-) -> tuple[Rows, str | None]:
+) -> tuple[Sequence[Any], str | None]:
     """Return the rows of the page and the cursor to the next; None on the last.
 
     Raises `Problem`: 422 when more items are requested than allowed, or the cursor is not one for these `filters`.
@@ -211,7 +213,7 @@ class Lists:
         return page
 
     def _parts(
-        self, read: Callable[..., Rows], listing: Listing, before: Any, limit: int | None
+        self, read: Callable[..., Sequence[Any]], listing: Listing, before: Any, limit: int | None
     ) -> Iterator[list[str]]:
         """Yield JSON texts, some at a time: no transaction waits for a slow reader."""
         left = limit

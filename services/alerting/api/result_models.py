@@ -14,6 +14,7 @@ from coincide.wire.results.episode_record import EpisodeRecord
 from coincide.wire.results.evidence_record import EvidenceRecord
 from coincide.wire.results.match_record import MatchRecord
 from services.alerting.records.alert import Alert, Change
+from services.alerting.store.episode_evidence import EpisodeEvidence
 from services.alerting.store.evidence_rows import OF_THE_MATCH
 from services.common.http.pages import NEXT_CURSOR
 from services.common.http.query_contract import query_components
@@ -65,8 +66,13 @@ class Match(MatchRecord, frozen=True, kw_only=True):
 class Episode(EpisodeRecord, frozen=True, kw_only=True):
     """Matches or readings that a query with `coalesce` puts together; `retracted`, it no longer stands."""
 
+    evidence: Annotated[
+        EpisodeEvidence | None,
+        Meta(description="How probable it is that its matches are of one event; null while that is told of none."),
+    ]
 
-class Revision(Episode, frozen=True, kw_only=True):
+
+class Revision(EpisodeRecord, frozen=True, kw_only=True):
     """An episode as it was at a revision."""
 
     stored_at_us: Annotated[Int64, Meta(description="When alerting stored the revision.")]

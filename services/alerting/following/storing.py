@@ -3,8 +3,8 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -22,6 +22,7 @@ from services.alerting.records.records import TOPICS, is_of_rebuild
 from services.alerting.store.alert_rows import StoredAlert, count_by_state, distinct
 from services.alerting.store.dead_letter_rows import insert_dead_letters
 from services.alerting.store.delivery_rows import give_up, settle, waiting_by_receiver
+from services.alerting.store.episode_evidence import link_episodes, link_evidence, read_bodies
 from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
 from services.alerting.store.evidence_rows import StoredEvidence, insert_evidence
 from services.alerting.store.live_rows import StoredRow
@@ -40,11 +41,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class NewRows:
-    """The rows that were new: matches, evidence, revisions of episodes, changes of alerts; each kind in order."""
+    """The rows that were new: matches, evidence, revisions of episodes, changes of alerts; each kind in order.
+
+    `judged` says what is known of the episodes, as JSON by their ids.
+    """
 
     matches: list[StoredMatch] = field(default_factory=list)
     evidence: list[StoredEvidence] = field(default_factory=list)
     revisions: list[NewRevision] = field(default_factory=list)
+    judged: dict[str, str] = field(default_factory=dict)
     alerts: list[StoredAlert] = field(default_factory=list)
 
     def for_readers(self) -> list[StoredRow]:
@@ -52,7 +57,7 @@ class NewRows:
         current: dict[str, StoredEpisode] = {}
         for each in map(NewRevision.stored, self.revisions):
             current.pop(each.id, None)
-            current[each.id] = each
+            current[each.id] = replace(each, evidence=self.judged.get(each.id, "null"))
         rows: list[StoredRow] = [*self.matches, *self.evidence, *current.values(), *distinct(self.alerts)]
         return sorted(rows, key=attrgetter("sequence"))
 
@@ -98,12 +103,25 @@ class Storage:
         self._count(TOPICS.evidence, len(new_evidence), len(batch.evidence))
         revisions = insert_episodes(connection, batch.episodes, system_clock_us())
         self._count(TOPICS.episodes, len(revisions), len(batch.episodes))
+        judged = self._link(connection, {each.id for each in new_evidence}, batch, revisions)
         letters = insert_dead_letters(connection, batch.dead_letters)
         self._count(TOPICS.dead_letters, letters, len(batch.dead_letters))
         store_status(connection, batch.statuses)
         alerts = self.raising.raise_for(connection, matches, revisions, new_evidence)
         alerts += self.raising.acknowledge(connection, batch.controls)
-        return NewRows(matches, new_evidence, revisions, alerts)
+        return NewRows(matches, new_evidence, revisions, judged, alerts)
+
+    def _link(
+        self, connection: Connection, new: Collection[str], batch: Batch, revisions: Sequence[NewRevision]
+    ) -> dict[str, str]:
+        """Keep which new evidence and episodes are about the same; return what is known of the episodes, as JSON."""
+        of_new = [each.record for each in batch.evidence if each.record.id in new]
+        judges = self.raising.rules.judges_episodes
+        link_evidence(connection, [each for each in of_new if judges(connection, each.query)])
+        records = [each.received.record for each in revisions]
+        changed = [each for each in records if judges(connection, each.query)]
+        link_episodes(connection, changed)
+        return read_bodies(connection, {each.id for each in changed})
 
     def begin_anew(self) -> None:
         """Forget what was noticed of the system when this process last wrote the database: another has since."""
@@ -172,6 +190,7 @@ class Storage:
                 new.matches += one.matches
                 new.evidence += one.evidence
                 new.revisions += one.revisions
+                new.judged |= one.judged
                 new.alerts += one.alerts
         with self.engine.begin() as connection:
             store_positions(connection, reached)

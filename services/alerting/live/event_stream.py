@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from services.alerting.live.hub import LiveFilter, LiveHub, Reader
 from services.alerting.metrics import Metrics
 from services.alerting.store.alert_rows import StoredAlert
-from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.store.episode_rows import StoredEpisode, episode_body
 from services.alerting.store.evidence_rows import StoredEvidence
 from services.alerting.store.live_rows import StoredRow, newest_sequence, read_page
 from services.alerting.store.match_rows import StoredMatch, match_body
@@ -35,7 +35,8 @@ def events_of(match: StoredMatch, is_shown: bool) -> str:
 
 def event_of(row: StoredEvidence | StoredEpisode | StoredAlert) -> str:
     """Return the event of evidence, of an episode or alert as it is now, or of the episode's retraction."""
-    return f"id: {row.sequence}\nevent: {_kind(row)}\ndata: {row.body}\n\n"
+    body = episode_body(row.body, row.evidence) if isinstance(row, StoredEpisode) else row.body
+    return f"id: {row.sequence}\nevent: {_kind(row)}\ndata: {body}\n\n"
 
 
 def _kind(row: StoredEvidence | StoredEpisode | StoredAlert) -> str:

@@ -6,18 +6,23 @@ points at the one that counts. So it does not matter in what order the records c
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Select, insert, select
+import msgspec
+from sqlalchemy import Column, Connection, Row, Select, insert, select
 
 from coincide.wire.fields import or_none
 from coincide.wire.results.episode_record import RETRACTED, STATES, EpisodeRecord
 from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
+from services.alerting.store.episode_evidence import read_bodies
+from services.alerting.store.match_rows import with_json
 from services.alerting.store.tables import episode_revisions, episodes, matches
 
 IDS_A_STATEMENT = 1000
+
+_decode = msgspec.json.Decoder(EpisodeRecord).decode
 
 #: An episode's revision and the rank of its state there; the greatest counts.
 Standing = tuple[int, int]
@@ -39,7 +44,10 @@ class ReceivedEpisode:
 
 @dataclass(frozen=True)
 class StoredEpisode:
-    """An episode for the live stream; `sequence` is the place of this revision in the order of insertion."""
+    """An episode for the live stream; `sequence` is the place of this revision in the order of insertion.
+
+    `evidence` is the JSON of what is known of its matches.
+    """
 
     sequence: int
     id: str
@@ -47,6 +55,7 @@ class StoredEpisode:
     area: str
     rank: int
     body: str
+    evidence: str = "null"
 
     @property
     def is_retracted(self) -> bool:
@@ -149,19 +158,45 @@ class EpisodeFilter:
     retracted: bool | None = None
 
 
+def episode_body(body: str, evidence: str) -> str:
+    """Return the JSON of an episode as it was written, with what is known of its matches."""
+    return with_json(body, "evidence", evidence)
+
+
 def read_episode(connection: Connection, id_: str) -> str | None:
     """Return the JSON of the episode `id_` as it is now, retracted or not; None when there is none."""
     body: str | None = connection.execute(_select(episode_revisions.c.body).where(episodes.c.id == id_)).scalar()
-    return body
+    return None if body is None else episode_body(body, read_bodies(connection, [id_]).get(id_, "null"))
 
 
-def read_newest_first(connection: Connection, filters: EpisodeFilter, before: int | None, limit: int) -> Rows:
-    """Return up to `limit` (sequence, body) with a sequence below `before`, those newest found first.
+def read_received(connection: Connection, ids: Collection[str]) -> list[ReceivedEpisode]:
+    """Return what counts now of those of the episodes `ids` that there are, in the order in which they changed."""
+    id_list, columns = list(ids), (episodes.c.changed_sequence, episode_revisions.c.body, episodes.c.received_at_us)
+    rows: list[Row[Any, Any, Any]] = []
+    for first in range(0, len(id_list), IDS_A_STATEMENT):
+        some = episodes.c.id.in_(id_list[first : first + IDS_A_STATEMENT])
+        rows += connection.execute(_select(*columns).where(some))
+    return [ReceivedEpisode(_decode(body), body, received_at_us) for _, body, received_at_us in sorted(rows)]
+
+
+class ListedEpisode(NamedTuple):
+    """An episode of a list: the sequence of its first revision, and its JSON as it is now."""
+
+    sequence: int
+    body: str
+
+
+def read_newest_first(
+    connection: Connection, filters: EpisodeFilter, before: int | None, limit: int
+) -> list[ListedEpisode]:
+    """Return up to `limit` with a sequence below `before`, those newest found first.
 
     The sequence is that of an episode's first revision, so that it keeps its place when it changes.
     """
-    statement = _filtered(_select(episodes.c.sequence, episode_revisions.c.body), filters)
-    return newest_first(connection, statement, episodes.c.sequence, before, limit)
+    statement = _filtered(_select(episodes.c.sequence, episodes.c.id, episode_revisions.c.body), filters)
+    rows = newest_first(connection, statement, episodes.c.sequence, before, limit)
+    judged = read_bodies(connection, [row.id for row in rows])
+    return [ListedEpisode(row.sequence, episode_body(row.body, judged.get(row.id, "null"))) for row in rows]
 
 
 def read_after(connection: Connection, filters: EpisodeFilter, after: int, limit: int) -> list[StoredEpisode]:
@@ -169,7 +204,9 @@ def read_after(connection: Connection, filters: EpisodeFilter, after: int, limit
     e = episodes.c
     columns = _select(e.changed_sequence, e.id, e.query, e.area, e.rank, episode_revisions.c.body)
     statement = _filtered(columns, filters).where(e.changed_sequence > after).order_by(e.changed_sequence)
-    return [StoredEpisode(*row) for row in connection.execute(statement.limit(limit))]
+    rows = connection.execute(statement.limit(limit)).all()
+    judged = read_bodies(connection, [row.id for row in rows])
+    return [replace(StoredEpisode(*row), evidence=judged.get(row.id, "null")) for row in rows]
 
 
 def read_revisions(connection: Connection, id_: str, before: int | None, limit: int) -> Rows:

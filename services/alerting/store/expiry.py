@@ -4,8 +4,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, delete, func, select, tuple_
+from sqlalchemy import Connection, Engine, Select, Table, delete, func, select, tuple_
 
 from services.alerting.metrics import Metrics
 from services.alerting.store.match_blocks import forget_blocks
@@ -14,9 +15,11 @@ from services.alerting.store.tables import (
     alerts,
     dead_letters,
     deliveries,
+    episode_members,
     episode_revisions,
     episodes,
     evidence,
+    evidence_members,
     matches,
     metadata,
     supersessions,
@@ -24,6 +27,8 @@ from services.alerting.store.tables import (
 
 #: The tables that have the records themselves; the others are small beside them, and go with them.
 RECORDS = (matches.name, evidence.name, episode_revisions.name, alert_transitions.name, dead_letters.name)
+#: The detections that a record is about, which go with it.
+MEMBERS = {evidence.name: evidence_members, episodes.name: episode_members}
 NEWEST = 1000
 
 Bound = tuple[int, str]  # what was received before is deleted, and why: age or room
@@ -34,13 +39,21 @@ def delete_old(connection: Connection, table: Table, before_us: int, limit: int)
     key = list(table.primary_key.columns)
     received_at_us = table.c.received_at_us
     old = select(*key).where(received_at_us < before_us).order_by(received_at_us, *key)
+    if table.name in MEMBERS:
+        _delete_members(connection, table, old.limit(limit))
     return connection.execute(delete(table).where(tuple_(*key).in_(old.limit(limit)))).rowcount
+
+
+def _delete_members(connection: Connection, table: Table, ids: Select[Any]) -> None:
+    members = MEMBERS[table.name]
+    connection.execute(delete(members).where(members.c.id.in_(ids)))
 
 
 def delete_evidence(connection: Connection, before_us: int, limit: int) -> int:
     """Delete the evidence of those matches that `delete_old` is about to delete; return how much there was."""
     received_at_us = matches.c.received_at_us
     old = select(matches.c.id).where(received_at_us < before_us).order_by(received_at_us, matches.c.sequence)
+    _delete_members(connection, evidence, old.limit(limit))
     return connection.execute(delete(evidence).where(evidence.c.id.in_(old.limit(limit)))).rowcount
 
 

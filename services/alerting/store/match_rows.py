@@ -45,7 +45,12 @@ ANY_EVIDENCE = select(evidence.c.id).limit(1)
 
 def with_member(body: str, name: str, value: object) -> str:
     """Return the JSON object `body`, which is not empty, with one more member, last."""
-    return f"{body.rstrip()[:-1]},{json.dumps(name)}:{json.dumps(value)}}}"
+    return with_json(body, name, json.dumps(value))
+
+
+def with_json(body: str, name: str, value: str) -> str:
+    """Return the same with a member whose value is JSON already."""
+    return f"{body.rstrip()[:-1]},{json.dumps(name)}:{value}}}"
 
 
 def insert_supersessions(connection: Connection, records: Iterable[MatchRecord]) -> Mapping[str, Sequence[str]]:
@@ -222,7 +227,7 @@ def _of_row(row: Row[*tuple[Any, ...]], supersedes: Sequence[str] = ()) -> Store
 
 def match_body(body: str, superseded_by: str | None, evidence_body: str | None) -> str:
     """Return the JSON of a match as it was written, with its evidence, and by which match it was superseded, if any."""
-    told = f'{body.rstrip()[:-1]},"evidence":{evidence_of_match(evidence_body)}}}'
+    told = with_json(body, "evidence", evidence_of_match(evidence_body))
     return told if superseded_by is None else with_member(told, "superseded_by", superseded_by)
 
 

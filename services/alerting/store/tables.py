@@ -9,6 +9,8 @@ episode's retraction and of evidence, Kafka's record time, when it entered its t
 comes back: where a reader of the live stream stands is one number.
 """
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
 # SQLite gives row numbers only to a column declared INTEGER, which is 64 bits wide there.
@@ -85,6 +87,23 @@ evidence = Table(
     Index("ix_evidence_query_posterior_sequence", "query", "posterior", "sequence"),
     Index("ix_evidence_received_at_us", "received_at_us"),
 )
+
+
+def _members_table(name: str, *others: Column[Any]) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("id", Text, primary_key=True),  # of what has the detection among its members
+        Column("sensor", Text, primary_key=True),
+        Column("detection", Text, primary_key=True),
+        *others,
+        Index(f"ix_{name}_sensor_detection", "sensor", "detection"),
+        sqlite_with_rowid=False,
+    )
+
+
+evidence_members = _members_table("evidence_members", Column("belongs", Double, nullable=False))
+episode_members = _members_table("episode_members")
 
 episodes = Table(
     "episodes",

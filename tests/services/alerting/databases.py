@@ -25,6 +25,7 @@ ON_BOTH = (
     "following/",
     "alerts/test_raising.py",
     "alerts/test_sure_alerts.py",
+    "alerts/test_sure_episodes.py",
     "alerts/test_system_conditions.py",
     "api/test_alerts.py",
     "api/test_episodes.py",

@@ -81,11 +81,11 @@ def evidence_record(
     return record(TOPICS.evidence, evidence(id_, posterior, **others), timestamp=timestamp)
 
 
-def shown(a_match: dict[str, Any], its_evidence: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A match as REST and the live stream show it: its evidence says nothing again that the match says."""
+def shown(found: dict[str, Any], its_evidence: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A match or episode as REST and the live stream show it: evidence says nothing again that the match says."""
     said = ("v", "query", "query_version", "area")
     seen = its_evidence and {name: value for name, value in its_evidence.items() if name not in said}
-    return {**a_match, "evidence": seen}
+    return {**found, "evidence": seen}
 
 
 def episode(id_: str = "e-1", revision: int = 1, state: str = "open", **others: Any) -> dict[str, Any]:
@@ -228,8 +228,10 @@ class Database:
             return read(connection, *rest, **named)
 
     def episode(self, id_: str = "e-1") -> dict[str, Any] | None:
+        """An episode as it was written."""
         body = self.read(read_episode, id_)
-        return None if body is None else json.loads(body)
+        read = None if body is None else json.loads(body)
+        return read and {name: value for name, value in read.items() if name != "evidence"}
 
     def revisions(self, id_: str = "e-1") -> list[tuple[int, str]]:
         """Revision and state of every one kept, oldest first."""

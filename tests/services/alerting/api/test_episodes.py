@@ -2,7 +2,15 @@ import json
 from typing import Any
 
 from tests.services.alerting.clients import Api
-from tests.services.alerting.sample_records import TOPICS, episode, episode_record, match_record, record, retraction
+from tests.services.alerting.sample_records import (
+    TOPICS,
+    episode,
+    episode_record,
+    match_record,
+    record,
+    retraction,
+    shown,
+)
 
 
 def ids(api: Api, **filters: str) -> list[str]:
@@ -19,16 +27,16 @@ def test_an_episode_is_served_as_it_is_now_with_all_that_was_said_of_it(api: Api
     now = episode("e-1", 2, "final", **said, new=[{"a": None}])
     stored = api.store(episode_record("e-1", 1), match_record("m-1"))
     stored += api.store(record(TOPICS.episodes, json.dumps(now, indent=1).encode()))
-    assert api.client.get("/v1/episodes/e-1").json() == now
+    assert api.client.get("/v1/episodes/e-1").json() == shown(now)
     page = api.client.get("/v1/episodes").json()
-    assert page == {"items": [now], "next_cursor": None, "last_event_id": str(stored[-1].sequence)}
+    assert page == {"items": [shown(now)], "next_cursor": None, "last_event_id": str(stored[-1].sequence)}
     assert api.client.get("/v1/matches").json()["last_event_id"] == str(stored[-1].sequence)
 
 
 def test_a_retracted_episode_says_what_took_its_place(api: Api) -> None:
     api.store(episode_record("e-1", 1), episode_record("e-2", 1))
     api.store(episode_record("e-2", 3), episode_record("e-1", 3, "retracted", by=["e-2"]))
-    gone = retraction("e-1", 3, by=["e-2"])
+    gone = shown(retraction("e-1", 3, by=["e-2"]))
     assert api.client.get("/v1/episodes/e-1").json() == gone
     assert ids(api) == ids(api, retracted="false") == ["e-2"]
     assert api.items("/v1/episodes", retracted="true") == [gone]

@@ -10,7 +10,15 @@ from services.alerting.store.episode_rows import EpisodeFilter, read_after
 from services.alerting.store.expiry import Expiry
 from services.common.log.records import Record
 from tests.services.alerting.clients import Event, Live, applied, eventually, is_open
-from tests.services.alerting.sample_records import ROOM, episode, episode_record, match_record, retraction, state_of
+from tests.services.alerting.sample_records import (
+    ROOM,
+    episode,
+    episode_record,
+    match_record,
+    retraction,
+    shown,
+    state_of,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -34,9 +42,9 @@ async def test_episodes_are_told_as_they_change_and_go(live: Live) -> None:
     last = live.store(episode_record("e-1", 4, "retracted", by=["e-0"]))
     await client.until(lambda c: len(c.all_events) == 3)
     assert client.all_events == [
-        Event("episode", first[-1].sequence, episode("e-1", 1)),
-        Event("episode", last[-1].sequence - 1, episode("e-1", 3)),  # of one poll only what counts in the end
-        Event("episode_retracted", last[-1].sequence, retraction("e-1", 4, by=["e-0"])),
+        Event("episode", first[-1].sequence, shown(episode("e-1", 1))),
+        Event("episode", last[-1].sequence - 1, shown(episode("e-1", 3))),  # of one poll only what counts in the end
+        Event("episode_retracted", last[-1].sequence, shown(retraction("e-1", 4, by=["e-0"]))),
     ]
     assert live.database.count("live_episodes_sent_total") == 3
     assert live.database.count("live_matches_sent_total") == 0
@@ -122,7 +130,7 @@ async def test_a_view_made_of_the_events_is_what_the_database_says_wherever_the_
         after = applied(events if n == 39 else events[: chance.randint(0, len(events))], view, after)
     stored = live.database.read(read_after, EpisodeFilter(retracted=False), 0, 1000)
     episodes = {id_: body for id_, body in view.items() if id_.startswith("e-")}
-    assert episodes == {each.id: json.loads(each.body) for each in stored}
+    assert episodes == {each.id: shown(json.loads(each.body)) for each in stored}
     assert len({state_of(body) for body in episodes.values()}) > 1
 
 
