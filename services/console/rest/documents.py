@@ -288,6 +288,8 @@ class SensorAnswer(Struct, frozen=True, kw_only=True):
     area: str
     streams: dict[str, Any] = field(default_factory=dict)
     templates: dict[str, str] = field(default_factory=dict)
+    clock: str | None = None
+    beside_clock: dict[str, dict[str, str | None]] = field(default_factory=dict)
     place: dict[str, float | None] | None = None
     model: str | None = None
     labels: dict[str, str] = field(default_factory=dict)

@@ -42,6 +42,7 @@ class SensorForm:
                         text_field("Name", self._id, lambda text: setattr(self, "_id", text.strip()))
                 self._text("Area", "area")
                 self._text("Model", "model")
+                self._text("Clock", "clock")
             self._reported = ui.element("div").classes("stack")
             self._draw_streams()
             self._particulars(document)

@@ -68,6 +68,7 @@ class SensorView:
     def _particulars(self) -> None:
         sensor = self._sensor
         words = [f"in the area {sensor.area}"]
+        words += [f"on the clock {sensor.clock}"] if sensor.clock else []
         words += [f"model {sensor.model}"] if sensor.model else []
         if sensor.place is not None:
             words.append(f"at {sensor.place['lat']:g}° north, {sensor.place['lon']:g}° east")
@@ -102,7 +103,8 @@ class SensorView:
         document: dict[str, Any] = {
             "id": sensor.id,
             "area": sensor.area,
-            "streams": {**sensor.streams, **sensor.templates},  # so that what it follows by name it goes on to follow
+            "clock": sensor.clock,
+            "streams": declared_streams(sensor),
             "model": sensor.model,
             "place": None if sensor.place is None else {k: v for k, v in sensor.place.items() if v is not None},
             "labels": dict(sensor.labels),
@@ -138,3 +140,10 @@ class SensorView:
 
     async def _saved(self, id_: str) -> None:
         ui.navigate.to(address_of(id_))
+
+
+def declared_streams(sensor: SensorAnswer) -> dict[str, Any]:
+    """Return the templates as its document says them, so that what it follows by name it goes on to follow."""
+    if sensor.clock is None:
+        return {**sensor.streams, **sensor.templates}
+    return {stream: {k: v for k, v in said.items() if v is not None} for stream, said in sensor.beside_clock.items()}

@@ -138,7 +138,7 @@ class TemplateField:
         """Draw what the numbers say, or say why they are no template."""
         self._picture.clear()
         self._fault.set_text("")
-        if self._template is None or isinstance(self._template, str):
+        if self._template is None or isinstance(self._template, str) or is_beside_clock(self._template):
             return
         try:
             histogram = histogram_of(self._template)
@@ -150,6 +150,11 @@ class TemplateField:
         with self._picture:
             draw_template(shape.edges_s, shape.mass, said)
             Words("p", said)
+
+
+def is_beside_clock(form: Any) -> bool:
+    """Whether a form says what is a sensor's own beside its clock: its parts may be names, which only ingest knows."""
+    return isinstance(form, dict) and "own" in form
 
 
 def histogram_of(form: Any) -> Histogram:
