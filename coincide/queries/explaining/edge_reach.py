@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from coincide.queries.explaining.explanation import BestPair
 from coincide.queries.explaining.known_sensors import KnownSensor, Players
 from coincide.queries.explaining.sensor_pairs import SensorPairs, different
 from coincide.queries.explaining.template_cells import TemplateCells
+from coincide.templates.clocked import clock_of, own_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.chance import offset_lengths_s
@@ -128,16 +129,24 @@ class EdgeReach:
         best = int(np.argmax(self.at_least))
         [offset_us] = attainable_of_pairs(self.templates.take(np.array([best])), self.window)[1]
         u, v = self.templates.us[self.templates.u_index[best]], self.templates.vs[self.templates.v_index[best]]
-        areas = {each.area for each in a if each.template == u} & {each.area for each in b if each.template == v}
-        for area in sorted(areas):
-            chosen = _allowed_pair(_names(a, area, u), _names(b, area, v), rule)
+        ones, others = _names(a, u), _names(b, v)
+        for area, clock in sorted(ones.keys() & others.keys()):
+            chosen = _allowed_pair(ones[area, clock], others[area, clock], rule)
             if chosen is not None:
                 return BestPair(chosen, area, int(offset_us) / 1e6)
         raise AssertionError("a pair was counted")
 
 
-def _names(sensors: Sequence[KnownSensor], area: str, template: Histogram) -> list[str | None]:
-    return [each.sensor for each in sensors if each.area == area and each.template == template]
+def _names(sensors: Sequence[KnownSensor], template: Histogram) -> Mapping[tuple[str, str], list[str | None]]:
+    """Return the sensors of a template by area and no clock; also those with which it is what is left on a clock."""
+    names: dict[tuple[str, str], list[str | None]] = {}
+    for each in sensors:
+        clock = clock_of(each.template)
+        if each.template == template:
+            names.setdefault((each.area, ""), []).append(each.sensor)
+        elif clock is not None and own_of(each.template) == template:
+            names.setdefault((each.area, clock), []).append(each.sensor)
+    return names
 
 
 def _allowed_pair(
