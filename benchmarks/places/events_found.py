@@ -22,8 +22,9 @@ import numpy as np
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide import Histogram
 from coincide.arrays.kinds import FloatArray, PositionArray
-from coincide.places import DistanceWindow, EarthPlace, Place, Places
+from coincide.places import DistanceWindow, EarthPlace, Places
 from coincide.places.local_frame import LocalFrame
+from coincide.places.place import Place
 from coincide.sources import SourceLocation, SourceRule, located_source
 from tests.reference.central_italy import folder, why_absent
 
