@@ -105,4 +105,4 @@ def test_only_what_is_sure_enough_is_shown_the_surest_first(open_page: OpenPage,
     expect(rows.first).to_contain_text("99.9 %")
     page.reload()
     until_chart(page, f"{shown}.includes('{surest['id']}')")
-    expect(table.locator("tbody tr:visible").nth(1)).to_contain_text("98.5 %")
+    expect(table.locator("tbody tr:visible")).to_contain_text(["99.9 %", "98.5 %", "95 %"])  # others may be between
