@@ -64,7 +64,8 @@ def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     source = given.source or usual_source(settings.archive_path, as_live=given.as_live)
     asked = (parsed_time(given.from_), parsed_time(given.to), source, given.as_live)
     follows = given.as_live and not is_file
-    request = RunRequest(query, *asked, given.min_threshold, given.warm_up, not given.count_only, follows)
+    more = given.min_threshold, given.warm_up, not given.count_only, follows, given.slides
+    request = RunRequest(query, *asked, *more)
     stopping = stop_event()
     folder = RunFolder(given.out or settings.runs_path / request.id)
     reporter = Reporter(folder, request, stopping.is_set, _show)
@@ -191,6 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--as-live", action="store_true", help="answer as the live job did, over the frames of the topic")
     run.add_argument("--count-only", action="store_true", help="write no matches: the curve alone, much faster")
     run.add_argument("--min-threshold", type=float, metavar="P", help="where the curve begins, below the threshold")
+    run.add_argument("--slides", type=int, metavar="N", help="count what chance gives, too, by so many time slides")
     warm_up = "with --as-live: begin so long before T; by default where the topic begins"
     run.add_argument("--warm-up", type=float, metavar="S", help=warm_up)
     run.add_argument(

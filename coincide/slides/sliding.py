@@ -67,6 +67,19 @@ class TimeSlides:
     least_step_us: int
     overlaps: bool
 
+    @classmethod
+    def together(cls, found: Sequence[TimeSlides]) -> TimeSlides:
+        """Return what was counted in areas of several parts, which were slid as often; one part or more."""
+        return cls(
+            np.concatenate([each.counts for each in found], axis=1),
+            sum(each.unshifted for each in found),
+            [area for each in found for area in each.recorded],
+            [sensors for each in found for sensors in each.sensors],
+            sum(each.left_out for each in found),
+            min(each.least_step_us for each in found if each.recorded),
+            any(each.overlaps for each in found),
+        )
+
     @property
     def expected(self) -> float:
         """How many matches chance gives in the recorded time: the mean over slides."""

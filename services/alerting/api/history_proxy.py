@@ -79,6 +79,12 @@ WHAT_IF: dict[str, Any] = {
         "source": {"enum": ["archive", "topic"], "description": "Where detections are read."},
         "as_live": {"type": "boolean", "default": False, "description": "Answer as the live job did."},
         "warm_up_s": {"type": "number", "description": "With as_live: begin so long before."},
+        "slides": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1_000,
+            "description": "Count what chance gives by so many time slides, beside the formula. Without: none.",
+        },
     },
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {503: {"description": "No history process is configured, or it is away"}}

@@ -24,7 +24,7 @@ from services.history.replaying.chunk_answers import (
     refuse_more_counted,
     refuse_more_matches,
 )
-from services.history.replaying.expected_by_chance import chance_matches
+from services.history.replaying.expected_by_chance import SlidesTask, chance_matches, slides_told
 from services.history.replaying.match_curves import (
     MatchFigures,
 )
@@ -42,6 +42,7 @@ from services.history.settings import RunSettings
 
 COPYING = 0.4  # share of a run over the topic that goes by until its rows are an archive
 CUTTING = 0.1  # share of the rest, until it is cut into chunks
+ANSWERING = 0.1  # share of what is left then, until it is answered, where time slides follow
 HASHES_OF_TOPIC = 16
 
 T = TypeVar("T")
@@ -81,10 +82,19 @@ class CompleteRun:
             for rows, of_hash in zip(hashes, ranges, strict=True)
             for nth, keys in enumerate(of_hash)
         ]
-        answers = _in_order(self._bounded(staff.answers(tasks, partial(self._told, cut_until, 1.0))))
+        answered = 1.0 if self.request.slides is None else cut_until + (1 - cut_until) * ANSWERING
+        answers = _in_order(self._bounded(staff.answers(tasks, partial(self._told, cut_until, answered))))
         if self.request.keeps_matches:
             self._join_lines(MATCHES, [task.lines for task in tasks if task.lines is not None])
-        return self._summed(question, answers)
+        return {**self._summed(question, answers), **self._slid(query, hashes, staff, answered)}
+
+    def _slid(self, query: Query, hashes: Sequence[HashRows], staff: Staff, begun: float) -> dict[str, Any]:
+        """Return what time slides say of chance, where they are asked for."""
+        slides = self.request.slides
+        if slides is None:
+            return {}
+        tasks = [SlidesTask(rows, query, slides, self._settings.max_counted) for rows in hashes]
+        return slides_told(_in_order(staff.answers(tasks, partial(self._told, begun, 1.0))))
 
     def _of_readings(
         self, query: ReadingsQuery | SpellQuery, hashes: Sequence[HashRows], staff: Staff, parts: Path, begun: float

@@ -1,22 +1,33 @@
-"""How many matches chance alone would give in the range of a run, at each threshold of its curve."""
+"""How many matches chance alone would give in the range of a run: by the formula, at each threshold of its curve.
+
+And by time slides, at the query's own threshold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide import Histogram
+from coincide.errors import CoincideError
+from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.queries import Query
 from coincide.queries.explaining import ChanceFigures, ExplainedQuery, KnownSensor
 from coincide.queries.joins.role_filter import Source
+from coincide.slides import TimeSlides, time_slides
+from services.history.replaying.archive_rows import HashRows
+from services.history.replaying.complete_answer import reach_us
 from services.history.replaying.match_curves import at_threshold, rounded
 from services.history.replaying.played_rows import PlayedRows
+from services.history.replaying.request import RunError
 
-HOUR_S = 3_600
+HOUR_S, DAY_S = 3_600, 86_400
 KIND = ("area", "sensor_id", "template")
 AT = "detected_at_us"
 
@@ -100,3 +111,83 @@ def _known(
         KnownSensor(each, where, source.stream, templates[id_], rows / span_s)
         for where, each, id_, rows in zip(area, sensor, template, count, strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class SlidAnswer:
+    """What time slides count in the areas of some hashes; None where there is nothing to slide, and why not."""
+
+    found: Sequence[TimeSlides]
+    unknown: str | None = None
+
+
+@dataclass(frozen=True)
+class SlidesTask:
+    """Shifts the sensors of each area of one hash against each other. All rows of the hash are in memory at once."""
+
+    rows: HashRows
+    query: Query
+    slides: int
+    most_counted: int
+
+    def answer(self, check: Callable[[], None]) -> SlidAnswer:
+        """Return what was counted; what nobody can shift is said, and ends nothing else."""
+        check()
+        try:
+            played = self._played()
+            return SlidAnswer([] if played is None else [self._slid(played, check)])
+        except (CoincideError, RunError) as error:
+            return SlidAnswer([], f"time slides: {error}")
+
+    def _played(self) -> PlayedRows | None:
+        """Return all rows of the hash; None where there are none."""
+        keys = self.rows.cut(partial(reach_us, self.query), self.rows.wanted.most, looks_back=False)
+        if len(keys) > 1:
+            most = f"{self.rows.wanted.most} detections (max_detections)"
+            raise RunError(
+                f"an area has to be in memory at once, and there are more than {most}: ask for a shorter range"
+            )
+        return PlayedRows.of(self.query, self.rows.read(keys[0])) if keys else None
+
+    def _slid(self, played: PlayedRows, check: Callable[[], None]) -> TimeSlides:
+        query = self.query
+        return time_slides(
+            played.batches,
+            query.graph,
+            played.keys,
+            query.joint_threshold,
+            played.differ if played.may_meet_themselves else None,
+            query.sensors,
+            at_least=query.at_least,
+            max_candidates=query.limits.max_candidates_per_detection or MOST_CANDIDATES,
+            slides=self.slides,
+            most_matches=self.most_counted,
+            progress=lambda _share: check(),
+        )
+
+
+def slides_told(answers: Sequence[SlidAnswer]) -> dict[str, Any]:
+    """Return what a summary says of the time slides of all hashes together."""
+    unknown = next((each.unknown for each in answers if each.unknown is not None), None)
+    if unknown is not None:
+        return {"slides": None, "slides_unknown": unknown}
+    all_found = [each for answer in answers for each in answer.found]
+    if not any(len(each.recorded) for each in all_found):
+        return {"slides": None, "slides_unknown": "time slides: no area has detections of two sensors for long enough"}
+    found = TimeSlides.together(all_found)
+    low_hz, high_hz = found.interval_hz
+    return {
+        "slides": {
+            "slides": len(found.counts),
+            "chance_per_day": rounded(found.rate_hz * DAY_S),
+            "interval_per_day": [rounded(low_hz * DAY_S), rounded(high_hz * DAY_S)],
+            "chance": rounded(found.expected),
+            "matches": found.unshifted,
+            "recorded_s": rounded(sum(each.seconds for each in found.recorded)),
+            "areas": len(found.recorded),
+            "areas_left_out": found.left_out,
+            "least_shift_s": found.least_step_us / 1e6,
+            "clumping": rounded(found.clumping),
+            "slides_overlap": found.overlaps,
+        }
+    }

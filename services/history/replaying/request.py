@@ -15,6 +15,7 @@ RunSource = Literal["archive", "topic"]
 SOURCES: tuple[RunSource, ...] = ("archive", "topic")
 LONGEST_RANGE_S = 366 * 86_400.0
 MOST_BUCKETS, MOST_STREAMS = 64, 100
+MOST_SLIDES = 1_000  # each is as much work as the run itself
 USUAL_ERROR_S = 60.0
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
@@ -40,6 +41,7 @@ class RunRequest:
     warm_up_s: float | None = None  # as_live: begin so long before; None: at the first record that the topic still has
     keeps_matches: bool = True  # complete: else the run counts them only, which takes a fraction of the time
     follows_changes: bool = False  # as_live: each version counts where it took effect; else the query all the time
+    slides: int | None = None  # complete: so many time slides count what chance gives, beside the formula
 
     def __post_init__(self) -> None:
         _check_range(self.from_us, self.to_us)
@@ -60,6 +62,14 @@ class RunRequest:
             raise RunError("min_threshold is for complete runs: the live job gave no matches below its threshold")
         if self.warm_up_s is not None:
             self._check_warm_up(self.warm_up_s)
+        if self.slides is not None:
+            self._check_slides(self.slides)
+
+    def _check_slides(self, slides: int) -> None:
+        if self.as_live or self.query.kind != "join":
+            raise RunError("slides is for complete runs of queries that join: nothing else has matches by chance")
+        if not isinstance(slides, int) or not 1 <= slides <= MOST_SLIDES:
+            raise RunError(f"slides is {slides!r}: how many time slides, 1 to {MOST_SLIDES}")
 
     def _check_warm_up(self, warm_up_s: float) -> None:
         if not self.as_live:
@@ -84,6 +94,7 @@ class RunRequest:
             "warm_up_s": self.warm_up_s,
             "keeps_matches": self.keeps_matches,
             "follows_changes": self.follows_changes,
+            **({} if self.slides is None else {"slides": self.slides}),
         }
 
     @classmethod

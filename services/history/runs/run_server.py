@@ -37,8 +37,15 @@ from services.history.runs.run_queue import QueueFullError, RunQueue
 RUN = re.compile(r"r-[0-9a-f]{32}")
 FILES = {"matches": MATCHES, "episodes": EPISODES, "templates": TEMPLATES}
 PARTS = {"history": ("matches", "episodes", "curve", "compare"), "learning": ("templates",)}
-KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "warm_up_s": float | int}
-FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
+KINDS = {
+    "as_live": bool,
+    "keeps_matches": bool,
+    "min_threshold": float | int,
+    "warm_up_s": float | int,
+    "slides": int,
+}
+KIND_NAMES: dict[object, str] = {bool: "truth value", int: "whole number"}
+FIELDS = ("query", "from", "to", "source", *KINDS)
 WHAT_IF_FIELDS = tuple(name for name in FIELDS if name not in ("query", "keeps_matches"))
 LEARNING_FIELDS = ("from", "to", "within", "reference_stream", "area", "streams", "buckets")
 
@@ -196,10 +203,10 @@ def read_request(fields: Mapping[str, Any], query_of: Callable[[Any], AnyQuery],
     missing = [name for name in ("query", "from", "to") if name not in fields]
     if missing:
         raise RunError(f"{missing[0]} is missing")
-    more = {name: fields[name] for name in ("as_live", "min_threshold", "warm_up_s", "keeps_matches") if name in fields}
+    more = {name: fields[name] for name in KINDS if name in fields}
     for name, kind in KINDS.items():
         if name in more and (not isinstance(more[name], kind) or isinstance(more[name], bool) is not (kind is bool)):
-            raise RunError(f"{name} is {more[name]!r}: a {'truth value' if kind is bool else 'number'}")
+            raise RunError(f"{name} is {more[name]!r}: a {KIND_NAMES.get(kind, 'number')}")
     follows = isinstance(fields["query"], str) and bool(more.get("as_live"))
     from_us, to_us = (_time(name, fields[name]) for name in ("from", "to"))
     asked = query_of(fields["query"]), from_us, to_us, fields.get("source", source)

@@ -128,6 +128,13 @@ def test_a_run_is_asked_for_read_and_deleted(client: httpx2.Client) -> None:
     assert client.get(f"/v1/history-runs/{run}").status_code == 404
 
 
+def test_time_slides_are_counted_where_they_are_asked_for(client: httpx2.Client) -> None:
+    asked = client.post("/v1/history-runs", json={**ASKED, "slides": 3, "keeps_matches": False})
+    said = done(client, asked.json()["run"])
+    assert (said["state"], faults("history-run", said), said["request"]["slides"]) == ("done", [], 3)
+    assert said["slides"] is not None or said["slides_unknown"]  # a minute may be too short for its sensors
+
+
 def test_the_episodes_of_a_query_over_readings_are_read(client: httpx2.Client) -> None:
     read = {"from": "p", "value": "attributes.db", "where": {"above": 2}, "hold_s": 5}
     asked = {"query": {"id": "loud", "coalesce": read, "lasting_s": 1, "threshold": 0.1}, "from": 0, "to": 61_000_000}
@@ -162,6 +169,8 @@ def test_the_oldest_of_too_many_runs_goes(client: httpx2.Client) -> None:
         ({**ASKED, "query": "unheard"}, 503, "Kafka cannot be asked"),
         ({**ASKED, "as_live": "yes"}, 422, "as_live is 'yes': a truth value"),
         ({**ASKED, "min_threshold": True}, 422, "min_threshold is True: a number"),
+        ({**ASKED, "slides": 2.5}, 422, "slides is 2.5: a whole number"),
+        ({**ASKED, "slides": 1_001}, 422, "slides is 1001: how many time slides, 1 to 1000"),
         ({**ASKED, "source": "disk"}, 422, "one of archive, topic"),
         ([1], 422, "must be a JSON object"),
     ],
