@@ -27,7 +27,7 @@ def test_one_sensor_and_its_template() -> None:
     client = Ingest().client
     of = {"id": "geo", "area": "bay", "streams": {"seismic": CLOCK.id}}
     unsaid: dict[str, object] = {"model": None, "place": None, "labels": {}, "expect_every_s": None}
-    unsaid |= {"changed_at_us": None, "changed_by": None, "templates": {}}
+    unsaid |= {"changed_at_us": None, "changed_by": None, "templates": {}, "clock": None, "beside_clock": {}}
     assert client.get("/v1/sensors/geo").json() == {**of, **unsaid, "version": 0, "health": {}}
     shown = client.get(f"/v1/templates/{CLOCK.id}").json()
     assert shown.pop("id") == CLOCK.id
