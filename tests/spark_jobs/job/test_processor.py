@@ -67,7 +67,7 @@ class RecordingCore:
         self.batches += 1
         matches, episodes = ([OutputRecord(b"area", value)] for value in (b"+".join(self.values), b"told"))
         told = OutputRecord(b"status", status(self.batches))
-        return Output(told, matches, episodes, [OutputRecord(b"", b"dead")], self.tells)
+        return Output(told, matches, episodes, dead_letters=[OutputRecord(b"", b"dead")], health=self.tells)
 
     def header(self) -> bytes:
         return b"%d" % self.batches
