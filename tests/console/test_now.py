@@ -103,7 +103,7 @@ def test_the_evidence_says_why(open_page: OpenPage, line: Line) -> None:
     expect(panel).to_contain_text(
         re.compile(r"By their clocks, the times of mic-1 and mic-3 lie within the windows? of bang with 9\d\.\d %")
     )
-    expect(panel).to_contain_text("Whether it is one event also depends on how much else the sensors report")
+    expect(panel).to_contain_text("Whether it is one event is told as soon as no later report can be of it.")
     expect(panel).to_contain_text("30 % is needed")
     expect(panel).to_contain_text("is the most that can be")
     expect(panel).to_contain_text("happened most likely")

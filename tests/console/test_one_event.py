@@ -53,7 +53,7 @@ def test_the_evidence_is_shown_as_soon_as_it_comes_and_says_why(open_page: OpenP
     match = bang(line)
     page = open_page(f"/?match={match['id']}&area=harbour&span=3600")
     panel = panel_of(page)
-    expect(panel).to_contain_text("Whether it is one event also depends on how much else the sensors report")
+    expect(panel).to_contain_text("Whether it is one event is told as soon as no later report can be of it.")
     until_chart(page, f"scene.matches.has('{match['id']}')")
     belongs = [{"sensor": "mic-1", "id": match["members"][0]["id"], "belongs": 0.999}]
     belongs += [{"sensor": "mic-3", "id": match["members"][1]["id"], "belongs": 0.2}]
