@@ -23,6 +23,7 @@ from services.alerting.following.handing_over import HandingOver, Listeners
 from services.alerting.following.projection import DATABASE_LOST, Progress, Seed
 from services.alerting.following.standby import Standby
 from services.alerting.following.storing import Storage
+from services.alerting.leadership.lease import Lease
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.acts import Acts
@@ -37,7 +38,6 @@ from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.database_file import DatabaseFile, refuse_damaged
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.lease import Lease
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess

@@ -16,10 +16,10 @@ from services.alerting.following.followed_topics import FollowedTopics, Position
 from services.alerting.following.projection import Progress, Seed, no_answer, rebuild_queries
 from services.alerting.following.standby import Standby
 from services.alerting.following.storing import Storage
+from services.alerting.leadership.lease import Lease, LeaseLostError
 from services.alerting.metrics import Metrics
 from services.alerting.records.records import DETECTIONS, TOPICS
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.lease import Lease, LeaseLostError
 from services.common.log.faults import LogError, OffsetGoneError
 from services.common.log.follower_thread import FollowerThread
 from services.common.log.reader import LogReader

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from services.alerting.leadership.lease import Lease
 from services.alerting.metrics import Metrics
 from services.alerting.receivers.alertmanager import AlertmanagerSender
 from services.alerting.receivers.connections import DeliveryError, MakePoster, Poster
@@ -26,7 +27,6 @@ from services.alerting.records.records import TOPICS
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.delivery_rows import DeliveryRecord, DeliveryState, Waiting, encode_delivery
-from services.alerting.store.lease import Lease
 from services.common.clock import system_clock_us
 from services.common.log.faults import LogError
 from services.common.record_publisher import RecordPublisher

@@ -21,6 +21,7 @@ ON_POSTGRESQL = pytest.mark.parametrize("databases", [IN_POSTGRESQL], indirect=T
 HERE = Path(__file__).parent
 #: The tests that run on both: those of what reads and writes rows. The others would see no difference.
 ON_BOTH = (
+    "leadership/",
     "store/",
     "following/",
     "alerts/test_raising.py",

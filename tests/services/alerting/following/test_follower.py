@@ -18,10 +18,10 @@ from services.alerting.following.follower import Follower, Pace, sentence_of
 from services.alerting.following.handing_over import HandingOver, Listeners
 from services.alerting.following.projection import Progress, Seed, no_answer
 from services.alerting.following.standby import Standby
-from services.alerting.store import lease as lease_module
+from services.alerting.leadership import lease as lease_module
+from services.alerting.leadership.lease import Lease
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.lease import Lease
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from services.common.access.audit import AuditTrail

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from services.alerting.leadership.election import Lock, lock_of
 from services.alerting.store.dialect import fenced, for_writing, upsert
-from services.alerting.store.election import Lock, lock_of
 from services.alerting.store.tables import leases
 
 LOOKED_AT_EVERY_S = 0.5

@@ -1,0 +1,1 @@
+"""Leadership: of all processes of alerting on one database, one writes and tells."""
