@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from services.alerting.leadership import election, lease
 from services.alerting.leadership.election import HELD_S, lock_of
 from services.alerting.leadership.lease import Lease, LeaseLostError
-from services.alerting.store import dialect, election, lease
+from services.alerting.store import dialect
 from services.alerting.store.dialect import for_writing
 from services.alerting.store.tables import leases, positions
 from tests.patience import until
