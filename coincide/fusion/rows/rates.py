@@ -181,6 +181,8 @@ class DetectionRates:
             silent: dict[int, dict[str, int]] = {}
             columns = zip(self._entry_of, self._faded.tolist(), (self.minute - 1 - self._last).tolist(), strict=True)
             for (sensor, stream), count, minutes in columns:
+                if not count:  # its first minute is running: who asks early in it and who asks late are told the same
+                    continue
                 by_stream.setdefault(stream, {})[sensor] = count
                 silent.setdefault(stream, {})[sensor] = minutes
             seconds = 60 * (1 - KEPT_EACH_MINUTE ** (self.minute - self.since)) / (1 - KEPT_EACH_MINUTE)
