@@ -150,7 +150,8 @@ class JoinKind(ShardKind):
     def _evidence(self, turns: QueryTurns) -> list[OutputRecord]:
         """Return the evidence of matches that no later detection can change."""
         told = [record.to_record() for record in self.evidence.records(turns.guarded)]
-        turns.host.at_work("")
+        if told:
+            turns.host.at_work("")
         return told
 
     def _changes(self) -> list[OutputRecord]:
