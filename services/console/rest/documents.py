@@ -104,6 +104,12 @@ class WindowAnswer(Struct, frozen=True):
     end_us: int
 
 
+class EpisodeEvidenceAnswer(Struct, frozen=True):
+    """How probable it is that the surest match of an episode is one event."""
+
+    posterior: float
+
+
 class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     """An episode as GET /v1/episodes/{id} and the live stream have it."""
 
@@ -117,13 +123,18 @@ class EpisodeAnswer(Struct, frozen=True, kw_only=True):
     uncertainty_s: float | None = None
     count: int | None = None
     best_probability: float | None = None
-    best_posterior: float | None = None
     open: bool | None = None
     final: bool | None = None
     members: list[MemberAnswer] | None = None
     group: dict[str, Any] = field(default_factory=dict)
     window: WindowAnswer | None = None
     value: Any = UNSET
+    evidence: EpisodeEvidenceAnswer | None = None
+
+    @property
+    def posterior(self) -> float | None:
+        """How probable it is that its surest match is one event; None where that is not known."""
+        return None if self.evidence is None else self.evidence.posterior
 
     @property
     def is_of_readings(self) -> bool:

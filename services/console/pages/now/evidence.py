@@ -245,9 +245,9 @@ class Evidence:
             if episode.uncertainty_s:
                 doubt = duration(episode.uncertainty_s)
                 Words("p", f"When it was is uncertain by {doubt}: so much longer are its times than it lasted.")
-            if episode.best_posterior is not None:
-                said = Words("p", f"The surest of its matches is one event with {probability(episode.best_posterior)}.")
-                said.props["title"] = repr(episode.best_posterior)
+            if episode.posterior is not None:
+                said = Words("p", f"The surest of its matches is one event with {probability(episode.posterior)}.")
+                said.props["title"] = repr(episode.posterior)
             if episode.best_probability is not None:
                 of = "It lasted long enough with" if episode.is_of_readings else "The times of its best match fit with"
                 said = Words("p", f"{of} {probability(episode.best_probability)}.")

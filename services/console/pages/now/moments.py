@@ -116,7 +116,7 @@ def _of_episode(episode: EpisodeAnswer) -> Moment | None:
         episode.counted,
         episode.is_of_readings,
         bool(episode.open),
-        one_event="" if episode.best_posterior is None else probability(episode.best_posterior),
+        one_event="" if episode.posterior is None else probability(episode.posterior),
     )
 
 

@@ -92,14 +92,9 @@ def lies_in(thing: Happened, from_us: int, to_us: int, shown: ShownRange) -> boo
     return is_meant and begin_us > 0 and (shown.follows or (begin_us <= to_us and end_us >= from_us))
 
 
-def posterior_of(thing: Happened) -> float | None:
-    """Return how probable it is that it is one event, or the surest match of it; None where that is not known."""
-    return thing.posterior if isinstance(thing, MatchAnswer) else thing.best_posterior
-
-
 def surest_of(things: Iterable[Happened], least: float) -> list[Happened]:
     """Return what is at least so sure to be one event, the surest first."""
-    known = [(sure, each) for each in things if (sure := posterior_of(each)) is not None and sure >= least]
+    known = [(sure, each) for each in things if (sure := each.posterior) is not None and sure >= least]
     return [each for _, each in sorted(known, key=lambda both: -both[0])]
 
 
@@ -176,7 +171,7 @@ class _Row:
 def _sure(thing: Happened) -> str:
     if isinstance(thing, MatchAnswer):
         return one_event(thing.evidence)
-    return "" if thing.best_posterior is None else probability(thing.best_posterior)
+    return "" if thing.posterior is None else probability(thing.posterior)
 
 
 def _when_us(thing: Happened) -> int:

@@ -4,10 +4,11 @@ import msgspec
 import pytest
 
 from coincide.wire.results.dead_letter import DeadLetter
-from coincide.wire.results.episode_record import EpisodeMember, EpisodeRecord, QueriedWindow
+from coincide.wire.results.episode_record import EpisodeMember, QueriedWindow
 from coincide.wire.results.match_record import EdgeRecord, JointRecord, MatchMember, MatchRecord, OccurrenceRecord
-from services.alerting.api.result_models import Match, Transition
+from services.alerting.api.result_models import Episode, Match, Transition
 from services.alerting.records.alert import Acknowledgement, Alert
+from services.alerting.store.episode_evidence import EpisodeEvidence
 from services.console.rest import documents
 
 READ = [
@@ -17,7 +18,8 @@ READ = [
     (documents.OccurredAnswer, OccurrenceRecord),
     (documents.EdgeAnswer, EdgeRecord),
     (documents.JointAnswer, JointRecord),
-    (documents.EpisodeAnswer, EpisodeRecord),
+    (documents.EpisodeAnswer, Episode),
+    (documents.EpisodeEvidenceAnswer, EpisodeEvidence),
     (documents.WindowAnswer, QueriedWindow),
     (documents.AlertAnswer, Alert),
     (documents.AcknowledgedAnswer, Acknowledgement),
@@ -37,7 +39,7 @@ def test_what_is_read_of_an_answer_is_declared(answer: type[msgspec.Struct], rec
 
 def test_all_that_an_episode_says_is_read() -> None:
     bookkeeping = {"v", "query_version", "revision", "replaced_by", "received_at_us", "members_truncated"}
-    assert names(EpisodeRecord) - names(documents.EpisodeAnswer) == bookkeeping
+    assert names(Episode) - names(documents.EpisodeAnswer) == bookkeeping
     assert names(EpisodeMember) <= names(documents.MemberAnswer)
     assert names(MatchRecord) - names(documents.MatchAnswer) == {"v", "supersedes"}
 

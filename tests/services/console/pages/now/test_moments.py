@@ -10,7 +10,7 @@ from services.console.pages.now.moments import last_moments
 from services.console.pages.now.newest import OF_ONE_QUERY, lies_in, newest_of, rows_of, surest_of
 from services.console.pages.shown_range import ShownRange
 from services.console.pages.time_words import TimeWords
-from services.console.rest.documents import EpisodeAnswer, MatchAnswer, MemberAnswer
+from services.console.rest.documents import EpisodeAnswer, EpisodeEvidenceAnswer, MatchAnswer, MemberAnswer
 from services.console.rest.evidence_answers import EvidenceAnswer
 
 AT_US = 541_064_135_000_000
@@ -75,7 +75,7 @@ def test_a_match_whose_evidence_is_there_says_how_sure_it_is_that_it_is_one_even
 
 
 def test_an_episode_says_how_sure_it_is_of_its_surest_match() -> None:
-    [moment] = last_moments([episode(best_posterior=0.997)], [])
+    [moment] = last_moments([episode(evidence=EpisodeEvidenceAnswer(0.997))], [])
     assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US).endswith("The surest is one event with 99.7 %.")
 
 
