@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from coincide import Histogram
 from services.common.clock import system_clock_us
 from services.ingest.registry.named_templates import NamedTemplate
+from services.ingest.registry.registered_clocks import RegisteredClock
 from tests.services.alerting.api.test_history_proxy import front
 from tests.services.alerting.databases import SqliteDatabases, migrated
 from tests.services.alerting.sample_records import Database, control_record, query, silence
@@ -41,6 +42,8 @@ BODIES: dict[str, dict[str, dict[str, Any]]] = {
         "POST /v1/sensors": {"sensors": [{"id": "new", **SENSOR}]},
         "PUT /v1/templates/{name}": {"normal": {"sigma_s": 0.5}},
         "PATCH /v1/templates/{name}": {"mass": [0.5, 0.5]},
+        "PUT /v1/clocks/{clock_id}": {"error": {"uniform": {"begin_s": -30, "end_s": 30}}},
+        "PATCH /v1/clocks/{clock_id}": {"label": "of the barn"},
     },
     "alerting": {
         "PUT /v1/queries/{id}": query(),
@@ -61,7 +64,7 @@ BODIES: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 WITHOUT_DOCUMENT = {"POST /v1/history-runs"}  # its body is passed on
-NAMES = {"{name}": "acoustic", "{sensor_id}": "geo", "{id}": "intruder"}
+NAMES = {"{name}": "acoustic", "{clock_id}": "gw-7", "{sensor_id}": "geo", "{id}": "intruder"}
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +80,11 @@ def engine_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 @pytest.fixture(scope="module")
 def ingest() -> TestClient:
     made = Ingest()
-    record = NamedTemplate("acoustic", Histogram.uniform(-1, 1)).to_record()
-    there: Any = SimpleNamespace(topic="templates", offset=0, key=b"acoustic", value=record)
-    made.registry.templates.replace([[there]])
+    even = Histogram.uniform(-1, 1)
+    template: Any = SimpleNamespace(offset=0, key=b"acoustic", value=NamedTemplate("acoustic", even).to_record())
+    clock: Any = SimpleNamespace(offset=0, key=b"gw-7", value=RegisteredClock("gw-7", even).to_record())
+    made.registry.templates.replace([[template]])
+    made.registry.clocks.replace([[clock]])
     return made.client
 
 

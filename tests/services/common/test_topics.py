@@ -13,6 +13,7 @@ def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
         "queries",
         "sensors",
         "templates",
+        "clocks",
         "sensor-health",
         "status",
         "template-proposals",
@@ -26,7 +27,7 @@ def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
 def test_whatever_kafka_deletes_by_time_it_deletes_by_bytes_too() -> None:
     topics = load_topics(Path("config/topics.yaml"))
     deleted = {name: each.configs for name, each in topics.items() if each.configs.get("cleanup.policy") != "compact"}
-    assert len(deleted) == 8
+    assert len(deleted) == 9
     for configs in deleted.values():
         assert int(configs["retention.ms"]) > 0
         # A segment is deleted whole: one that is as long as all that may be kept would make it twice as much and more.
