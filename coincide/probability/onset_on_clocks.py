@@ -1,33 +1,30 @@
-"""When members that share clocks occurred, and how slow each clock was: a mixture over the offsets of the clocks.
-
-Once the errors of all clocks are fixed, members are independent. The offsets of the clocks are cut into cells, and the
-answer is the mixture over these: mean, spread and quantiles are right to about the length of a cell.
-"""
+"""When members that share clocks occurred, and how slow each clock was, on a grid that closes in on the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.arrays.exact_sums import seconds_of
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window
-from coincide.probability.joint.clock_nodes import ClockCells, cells_of, every_combination
-from coincide.probability.joint.shifted_tuple import Group, ShiftedTuple, members_by_clock
-from coincide.probability.joint.tuples import TupleBlock
-from coincide.probability.onset_pieces import PosteriorPieces
-from coincide.probability.onset_terms import Members
+from coincide.probability.joint.shifted_tuple import members_by_clock
+from coincide.probability.onset_grid import ClockMembers, Interval, OnsetGrid, PlacedError
 from coincide.templates.clocked import own_of
 from coincide.templates.histogram import Histogram
 
-MOST_CELLS = 512  # of a clock alone
-MOST_CELLS_OF_SEVERAL = 4_096  # of all clocks together
+CELLS = 512  # of the longest of the times told
+CELLS_AT_FIRST = 96
+ROUNDS = 8  # each looks at less than half of what the one before it did
+LEAST_STEP_S = 1e-7
+ROUNDING_S = 1e-6
 TOLD = (0.05, 0.95)
-SHARES = np.union1d(np.clip(np.linspace(0.0, 1.0, 33), 1e-9, 1 - 1e-9), TOLD)  # of each cell's onset, to mix them
-HALVINGS = 32  # of the time in which the onset may be: to 1e-9 of it
+# Terms of a density, each with a sign, and by how many cells both ends of a stretch move in it.
+SIGNS, TOGETHER = np.array([0.5, -0.5, 0.5, -0.5]), ((0, 0), (1, 0), (0, 1), (1, 1))
+ANCHOR_SIGNS, OF_ANCHOR, OF_OTHER = np.array([0.5, 0.5]), ((0, 1), (0, 1)), ((1, 0), (0, 1))
 
 
 @dataclass(frozen=True)
@@ -45,111 +42,85 @@ class ClockOffset:
 
 
 class OnsetOnClocks:
-    """The onset of one match in each cell of its clocks' offsets, shape (n,), in seconds since its first report.
+    """The onset of one match, in seconds since its first report, and the offsets of the clocks of its members.
 
     Templates are those of the members, in role order; a window that is not symmetric has exactly two.
     """
 
     def __init__(self, templates: Sequence[Histogram], detected_at_us: Sequence[int], window: Window) -> None:
-        self._members = ShiftedTuple(graph_of(len(templates), window), [*map(own_of, templates)], detected_at_us)
+        times_us = np.array(detected_at_us, dtype=np.int64)
+        self._reported_s = seconds_of(times_us - times_us[0]).high.tolist()
         self._window = window
-        self._errors = members_by_clock(templates)
-        clocks = len(self._errors)
-        count = MOST_CELLS if clocks == 1 else int(MOST_CELLS_OF_SEVERAL ** (1 / clocks))
-        self._cells: dict[Group, ClockCells] = {
-            group: cells_of(template.error, self._possible_s(group), count) for group, template in self._errors.items()
-        }
-        numbers = every_combination([len(each.weight) for each in self._cells.values()])
-        which: Mapping[Group, Int64Array] = dict(zip(self._cells, numbers, strict=True))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            onsets = self._onsets(which)
-        found = np.flatnonzero(onsets.weight > 0)
-        self._onsets_of_cells = onsets.take(found)
-        self._which = {group: own[found] for group, own in which.items()}
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether the members can lie in the window at all."""
-        return len(self._onsets_of_cells.weight) > 0
+        clocks = members_by_clock(templates)
+        self._names = [template.clock for template in clocks.values()]
+        self._clocks = [
+            ClockMembers(
+                [self._placed(member, own_of(templates[member])) for member in group],
+                template.error,
+                self._placed(group[0], template) if len(group) == 1 else None,
+            )
+            for group, template in clocks.items()
+        ]
+        on_any = {member for group in clocks for member in group}
+        self._others = [self._placed(member, each) for member, each in enumerate(templates) if member not in on_any]
 
     @cached_property
+    def is_possible(self) -> bool:
+        """Whether the members can lie in the window at all."""
+        onset_s = self._onset_s
+        return onset_s[0] <= onset_s[1] and bool(self._grid.onset.mass.any())
+
+    @property
     def moments_s(self) -> tuple[float, float]:
         """Mean and standard deviation of the onset."""
-        of = self._onsets_of_cells
-        mean = float(self._share @ of.mean_s)
-        return mean, float(np.sqrt(self._share @ (of.std_s**2 + (of.mean_s - mean) ** 2)))
+        return self._grid.onset.mean_s, self._grid.onset.std_s
 
     def quantile_s(self, share: float) -> float:
         """Return the time up to which a share of the mass lies."""
-        quantiles_s = self._onsets_of_cells.quantiles_s
-        low, high = float(quantiles_s.min()), float(quantiles_s.max())
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._up_to(middle) < share else (low, middle)
-        return high
+        return self._grid.onset.quantile_s(share)
 
     def offsets(self) -> list[ClockOffset]:
         """Return how slow each clock was, in the order of its first member."""
         return [
-            _offset(template.clock, self._cells[group], self._which[group], self._share)
-            for group, template in self._errors.items()
+            ClockOffset(name, offset.mean_s, offset.std_s, *map(offset.quantile_s, TOLD))
+            for name, offset in zip(self._names, self._grid.offsets, strict=True)
         ]
 
-    def _possible_s(self, group: Group) -> tuple[float, float]:
-        if len(group) == len(self._members.templates) or len(self._errors) > 1:
-            return -np.inf, np.inf
-        return self._members.possible_s(group)
+    def _placed(self, member: int, error: Histogram) -> PlacedError:
+        window, reported_s = self._window, self._reported_s[member]
+        if window.is_symmetric:
+            return PlacedError(error, reported_s, (0.0, window.hi_s), TOGETHER)
+        if member == 0:
+            return PlacedError(error, reported_s, (0.0, 0.0), OF_ANCHOR)
+        return PlacedError(error, reported_s, (window.lo_s, window.hi_s), OF_OTHER)
 
     @cached_property
-    def _share(self) -> FloatArray:
-        """Probability of each cell, given the match."""
-        weight = self._onsets_of_cells.weight
-        share: FloatArray = weight / weight.sum()
-        return share
+    def _onset_s(self) -> Interval:
+        """Between which times the onset may be."""
+        spans = [each.onset_s for each in self._clocks] + [each.onset_s for each in self._others]
+        starts_s, ends_s = zip(*spans, strict=True)
+        return max(starts_s) - ROUNDING_S, min(ends_s) + ROUNDING_S
 
-    def _onsets(self, which: Mapping[Group, Int64Array]) -> _Onsets:
-        prior: FloatArray = np.prod([self._cells[group].weight[own] for group, own in which.items()], axis=0)
-        if len(next(iter(self._errors))) < len(self._members.templates):
-            offsets = {
-                member: self._cells[group].nodes.offset.take(own) for group, own in which.items() for member in group
-            }
-            return _Onsets.of(self._members.at(offsets), self._window, prior)
-        [cells] = self._cells.values()  # all are on it: it moves the onset of their own errors
-        alike = np.zeros(len(prior), dtype=np.int64)
-        return _Onsets.of(self._members.block, self._window, np.ones(1)).take(alike).later(cells, prior)
+    @cached_property
+    def _grid(self) -> OnsetGrid:
+        """The finest grid, of the times that are not negligible."""
+        onset_s = self._onset_s
+        spans = [onset_s, *(each.offset_s(onset_s) for each in self._clocks)]
+        for _ in range(ROUNDS):
+            grid = self._grid_of(spans, CELLS_AT_FIRST)
+            if not grid.onset.mass.any():
+                return grid
+            closer = [_common(*each) for each in zip(spans, _central(grid), strict=True)]
+            is_settled = _longest_s(closer) > _longest_s(spans) / 2
+            spans = closer
+            if is_settled:
+                break
+        return self._grid_of(spans, CELLS)
 
-    def _up_to(self, time_s: float) -> float:
-        edges = self._onsets_of_cells.quantiles_s
-        last = np.clip((edges <= time_s).sum(axis=0) - 1, 0, len(SHARES) - 2)
-        start, end = (np.take_along_axis(edges, each[None], axis=0)[0] for each in (last, last + 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            into = np.where(end > start, np.clip((time_s - start) / (end - start), 0.0, 1.0), time_s >= start)
-        return float(self._share @ (SHARES[last] + into * np.diff(SHARES)[last]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Onsets:
-    """Onsets in cells, shape (n,), with the probability of each cell and of the match in it; quantiles at `SHARES`."""
-
-    weight: FloatArray
-    mean_s: FloatArray
-    std_s: FloatArray
-    quantiles_s: FloatArray
-
-    @classmethod
-    def of(cls, block: TupleBlock, window: Window, prior: FloatArray) -> _Onsets:
-        """Return the onsets of tuples whose members are independent."""
-        pieces = PosteriorPieces(Members(block.templates, block.reported, window))
-        return cls(prior * pieces.mass, pieces.mean_s, pieces.std_s, pieces.quantiles_s(*SHARES.tolist()))
-
-    def take(self, cells: Int64Array) -> _Onsets:
-        """Return the chosen cells."""
-        return _Onsets(self.weight[cells], self.mean_s[cells], self.std_s[cells], self.quantiles_s[:, cells])
-
-    def later(self, cells: ClockCells, prior: FloatArray) -> _Onsets:
-        """Return each onset as much later as its cell lies."""
-        std_s: FloatArray = np.hypot(self.std_s, cells.width_s / 12**0.5)
-        return _Onsets(prior * self.weight, self.mean_s + cells.middle_s, std_s, self.quantiles_s + cells.middle_s)
+    def _grid_of(self, spans: Sequence[Interval], cells: int) -> OnsetGrid:
+        signs = SIGNS if self._window.is_symmetric else ANCHOR_SIGNS
+        step_s = max(_longest_s(spans) / cells, LEAST_STEP_S)
+        return OnsetGrid(self._clocks, self._others, signs, spans[0], spans[1:], step_s)
 
 
 def graph_of(members: int, window: Window) -> ConstraintGraph:
@@ -158,20 +129,15 @@ def graph_of(members: int, window: Window) -> ConstraintGraph:
     return ConstraintGraph.path(roles, window) if members == 2 else ConstraintGraph.clique(roles, window)
 
 
-def _offset(clock: str, cells: ClockCells, which: Int64Array, of_onsets: FloatArray) -> ClockOffset:
-    share = np.zeros(len(cells.weight))
-    np.add.at(share, which, of_onsets)
-    mean = float(share @ cells.middle_s)
-    variance = float(share @ ((cells.middle_s - mean) ** 2 + cells.width_s**2 / 12))
-    p05, p95 = (_quantile(cells, share, each) for each in TOLD)
-    return ClockOffset(clock, mean, float(np.sqrt(variance)), p05, p95)
+def _central(grid: OnsetGrid) -> list[Interval]:
+    """Return between which times the onset and the offset of each clock are not negligible."""
+    return [grid.onset.central_s(), *(each.central_s() for each in grid.offsets)]
 
 
-def _quantile(cells: ClockCells, share: FloatArray, p: float) -> float:
-    order = np.argsort(cells.middle_s, kind="stable")
-    up_to = np.cumsum(share[order])
-    place = min(int(np.searchsorted(up_to, p * up_to[-1])), len(order) - 1)
-    cell = order[place]
-    missing = up_to[place] - p * up_to[-1]
-    into = 1.0 - (missing / share[cell] if share[cell] > 0 else 0.0)
-    return float(cells.middle_s[cell] + (into - 0.5) * cells.width_s[cell])
+def _common(one: Interval, other: Interval) -> Interval:
+    start_s = max(one[0], other[0])
+    return start_s, max(start_s, min(one[1], other[1]))
+
+
+def _longest_s(spans: Sequence[Interval]) -> float:
+    return max(end - start for start, end in spans)

@@ -15,7 +15,7 @@ from coincide.templates.template_columns import TemplatePairs
 # of when a match occurred, measured for pairs of 4 to 64 buckets
 OCCURRED_BESIDES = 200.0
 OCCURRED_EACH_BUCKET_PAIR = 1.5
-OCCURRED_ON_A_CLOCK = 50_000.0  # it is a mixture over a thousand offsets of the clock
+OCCURRED_ON_A_CLOCK = 25_000.0  # two grids, the finer one of 512 cells, and a convolution with the clock's error
 
 
 @dataclass(frozen=True)
