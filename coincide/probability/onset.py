@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.exact_sums import seconds_of
-from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.arrays.numbers import is_whole, positions_of, whole_numbers
 from coincide.constraints.window import Window, checked_window
 from coincide.errors import HistogramError, OffsetError, WindowError
@@ -170,11 +170,10 @@ def clock_offsets(templates: Sequence[Histogram], detected_at_us: Sequence[int],
     >>> gateway.clock, round(gateway.mean_s, 2), round(gateway.p05_s, 1), round(gateway.p95_s, 1)
     ('gw-7', 12.0, 11.1, 12.9)
     """
-    known, index, times = _one_match(templates, detected_at_us)
-    if not occurrence_columns(known, index, times, window).probability[0] > 0:
+    onset = occurrence_columns(*_one_match(templates, detected_at_us), window, np.ones(1, np.bool_))
+    if not onset.probability[0] > 0:
         raise _impossible(detected_at_us)
-    members = [side[0] for side in known]
-    return OnsetOnClocks(members, times[:, 0].tolist(), window).offsets() if are_clocked(members) else []
+    return list(onset.clocks[0])
 
 
 def _one_match(
@@ -198,13 +197,17 @@ def _impossible(detected_at_us: Sequence[int]) -> OffsetError:
 
 @dataclass(frozen=True, eq=False)
 class OccurrenceColumns:
-    """When many matches occurred: the fields of `Occurred` as arrays of shape (n,)."""
+    """When many matches occurred: the fields of `Occurred` as arrays of shape (n,).
+
+    `clocks` has how slow the clocks of each match were, in the order of their first members; nothing unless asked for.
+    """
 
     mean_us: Int64Array
     std_s: FloatArray
     p05_us: Int64Array
     p95_us: Int64Array
     probability: FloatArray
+    clocks: Sequence[Sequence[ClockOffset]]
 
     def __len__(self) -> int:
         return len(self.mean_us)
@@ -215,6 +218,7 @@ def occurrence_columns(
     template_index: npt.ArrayLike,
     detected_at_us: npt.ArrayLike,
     window: Window,
+    tell_clocks: BoolArray | None = None,
 ) -> OccurrenceColumns:
     """`occurred` for n matches of k members each, whatever their templates.
 
@@ -227,6 +231,8 @@ def occurrence_columns(
     detected_at_us : array of int64, shape (k, n)
         Reported times; those of one match lie less than 2**53 microseconds apart.
     window : Window
+    tell_clocks : array of bool, shape (n,), optional
+        Which matches shall tell how slow the clocks of their members were; by default none.
 
     Returns
     -------
@@ -257,11 +263,11 @@ def occurrence_columns(
     plain = np.flatnonzero(~shared)
     for rows, members in _blocks(templates, index[:, plain], times[:, plain], window):
         relative[:, plain[rows]] = _columns(PosteriorPieces(members))
-    if shared.any():
-        _put_on_clocks(relative, EventTuples(templates, index, times), np.flatnonzero(shared), window)
+    told = np.zeros_like(shared) if tell_clocks is None else tell_clocks
+    clocks = _put_on_clocks(relative, EventTuples(templates, index, times), window, shared, told)
     probability, mean_s, std_s, p05_s, p95_s = relative
     mean_us, p05_us, p95_us = (np.rint(each * 1e6).astype(np.int64) + times[0] for each in (mean_s, p05_s, p95_s))
-    return OccurrenceColumns(mean_us, std_s, p05_us, p95_us, probability)
+    return OccurrenceColumns(mean_us, std_s, p05_us, p95_us, probability, clocks)
 
 
 def _checked_index(templates: Sequence[Sequence[Histogram]], template_index: npt.ArrayLike) -> IndexArray:
@@ -296,15 +302,23 @@ def _columns(pieces: PosteriorPieces) -> FloatArray:
     return columns
 
 
-def _put_on_clocks(columns: FloatArray, tuples: EventTuples, rows: IndexArray, window: Window) -> None:
-    """Fill in the columns of matches of which members share clocks."""
-    columns[0, rows] = joint_on_clocks(graph_of(len(tuples.templates), window), tuples.take(rows)).value
-    for row in rows[columns[0, rows] >= LEAST_MASS].tolist():
+def _put_on_clocks(
+    columns: FloatArray, tuples: EventTuples, window: Window, shared: BoolArray, told: BoolArray
+) -> list[Sequence[ClockOffset]]:
+    """Fill in the columns of matches of which members share clocks; return how slow clocks were where it is told."""
+    rows = np.flatnonzero(shared)
+    if len(rows):
+        columns[0, rows] = joint_on_clocks(graph_of(len(tuples.templates), window), tuples.take(rows)).value
+    clocks: list[Sequence[ClockOffset]] = [()] * len(tuples)
+    for row in np.flatnonzero((shared | told) & (columns[0] >= LEAST_MASS)).tolist():
         index, times_us = tuples.template_index[:, row].tolist(), tuples.detected_at_us[:, row].tolist()
         members = [side[which] for side, which in zip(tuples.templates, index, strict=True)]
         onset = OnsetOnClocks(members, times_us, window)
-        if onset.is_possible:
+        if shared[row] and onset.is_possible:
             columns[1:, row] = (*onset.moments_s, *map(onset.quantile_s, TOLD))
+        if told[row] and are_clocked(members):
+            clocks[row] = onset.offsets()
+    return clocks
 
 
 def _blocks(

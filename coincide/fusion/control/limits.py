@@ -24,8 +24,8 @@ class Limits:
     """Most work on a table of the offsets of all template pairs of one query, in bucket pairs; where it would be more,
     pairs are judged as they meet. Streams share the templates, so a large table has many pairs that never meet."""
     max_advisory_work: int = 50_000
-    """Most work on the chance rates of the matches that one new detection completes for one query, and as much on when
-    those of two roles occurred. The unit is a bucket pair: about 20 ns."""
+    """Most work on the chance rates of the matches that one new detection completes for one query, as much on when
+    those of two roles occurred, and as much on how slow clocks were. The unit is a bucket pair: about 20 ns."""
     max_advisory_work_of_frame: int = 500_000
     """The same for the detections of one frame together."""
     max_queries: int = 100

@@ -16,13 +16,14 @@ from coincide.templates.template_columns import TemplatePairs
 OCCURRED_BESIDES = 200.0
 OCCURRED_EACH_BUCKET_PAIR = 1.5
 OCCURRED_ON_A_CLOCK = 25_000.0  # two grids, the finer one of 512 cells, and a convolution with the clock's error
+OFFSET_OF_A_CLOCK = 25_000.0  # each clock has a second convolution, and a cut of its own through the grids
 
 
 @dataclass(frozen=True)
 class AdvisoryBudget:
     """Most bucket pairs for the matches that one new detection completes for a query, and for those of one frame.
 
-    It is held once for `occurred` and once for the chance rate.
+    It is held once for `occurred`, once for the chance rate and once for how slow clocks were.
     """
 
     detection: float = 50_000.0  # about 1 ms

@@ -54,7 +54,7 @@ class MatchRecorder:
         budget = AdvisoryBudget(self.limits.max_advisory_work, self.limits.max_advisory_work_of_frame)
         chance = ChanceJudge(query, streams, rows, templates, accepted, self.rivals, budget, check)
         if len(query.roles) > 2:
-            return TupleJudge(query, rows, templates, chance, check).verdicts(tuples.members)
+            return TupleJudge(query, rows, templates, accepted, budget, chance, check).verdicts(tuples.members)
         return PairJudge(query, rows, templates, accepted, budget, chance, check).verdicts(tuples.members)
 
     def _records(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from coincide import ConstraintGraph, Window
 from coincide.arrays.kinds import BoolArray, PositionArray
@@ -16,9 +16,9 @@ from coincide.constraints.window import is_within_for_certain
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
-from coincide.probability import OccurrenceColumns
+from coincide.probability import ClockOffset, OccurrenceColumns
 from coincide.queries import Query
-from coincide.wire.results.match_record import EdgeRecord, JointRecord, OccurrenceRecord, Unknown
+from coincide.wire.results.match_record import ClockRecord, EdgeRecord, JointRecord, OccurrenceRecord, Unknown
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedT
 
 DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed in the same batch
 NANOSECOND_DECIMALS = 9
+MICROSECOND_DECIMALS = 6
 
 
 @dataclass(frozen=True)
@@ -130,5 +131,14 @@ def hold_for_certain(
 def as_recorded(when: OccurrenceColumns) -> list[OccurrenceRecord]:
     """Return when each match occurred as its record says it."""
     std_s = when.std_s.round(NANOSECOND_DECIMALS)
-    columns = (when.mean_us, std_s, when.p05_us, when.p95_us)
-    return [OccurrenceRecord(*fields) for fields in zip(*(column.tolist() for column in columns), strict=True)]
+    columns = (column.tolist() for column in (when.mean_us, std_s, when.p05_us, when.p95_us))
+    return [OccurrenceRecord(*fields) for fields in zip(*columns, map(_clocks_as_recorded, when.clocks), strict=True)]
+
+
+def _clocks_as_recorded(clocks: Sequence[ClockOffset]) -> list[ClockRecord] | UnsetType:
+    return [_clock_as_recorded(each) for each in clocks] or UNSET
+
+
+def _clock_as_recorded(told: ClockOffset) -> ClockRecord:
+    in_s = (told.mean_s, told.std_s, told.p05_s, told.p95_s)
+    return ClockRecord(told.clock, *(round(each, MICROSECOND_DECIMALS) for each in in_s))

@@ -9,6 +9,7 @@ from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array,
 from coincide.fusion.matching.advisory_work import AdvisoryBudget, occurred_work
 from coincide.fusion.matching.chance_rates import ChanceJudge
 from coincide.fusion.matching.match_verdicts import DECIMALS, Verdicts, as_recorded, hold_for_certain
+from coincide.fusion.matching.told_clocks import tell_clocks
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.work import blocks
@@ -54,12 +55,13 @@ class PairJudge:
         if len(positions) == 0:
             return Verdicts([], [], [], [], [], [])
         pairs = self._columns(positions)
-        occurred, mass = self._occurred(pairs)
+        tell, too_much = tell_clocks(positions, self.rows, self.templates, self.accepted, self.budget)
+        occurred, mass = self._occurred(pairs, tell)
         probability = self._probabilities(pairs, mass)
         chance = self.chance.rates(positions, probability, pairs.is_certain)
         unknown = [
-            unknown_because(TOO_MUCH_WORK if when is None else None, why)
-            for when, why in zip(occurred, chance.unknown, strict=True)
+            unknown_because(TOO_MUCH_WORK if when is None else None, why, TOO_MUCH_WORK if when and of_clocks else None)
+            for when, why, of_clocks in zip(occurred, chance.unknown, too_much.tolist(), strict=True)
         ]
         no_edges: list[list[EdgeRecord]] = [[]] * len(pairs)
         return Verdicts(probability.tolist(), occurred, chance.rate_hz, chance.error_hz, no_edges, unknown)
@@ -86,7 +88,7 @@ class PairJudge:
             )
         return probability.round(DECIMALS)
 
-    def _occurred(self, pairs: PairColumns) -> tuple[list[OccurrenceRecord | None], FloatArray]:
+    def _occurred(self, pairs: PairColumns, tell: BoolArray) -> tuple[list[OccurrenceRecord | None], FloatArray]:
         """Tell when each pair occurred, and the mass of that; None and NaN where that would take too much.
 
         It never does where the query's episodes need it.
@@ -102,12 +104,12 @@ class PairJudge:
         mass = np.full(len(pairs), np.nan)
         for block in blocks(len(wanted), PAIRS_AT_ONCE, self.check):
             at = wanted[block]
-            when = self._when(pairs, at)
+            when = self._when(pairs, at, tell[at])
             mass[at] = when.probability
             for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
                 occurred[nth] = each
         return occurred, mass
 
-    def _when(self, pairs: PairColumns, at: IndexArray) -> OccurrenceColumns:
+    def _when(self, pairs: PairColumns, at: IndexArray, tell: BoolArray) -> OccurrenceColumns:
         some = pairs.tuples.take(at)
-        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, self.query.window)
+        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, self.query.window, tell)

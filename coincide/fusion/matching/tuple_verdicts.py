@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.fusion.matching.advisory_work import AdvisoryBudget
 from coincide.fusion.matching.chance_rates import ChanceJudge
 from coincide.fusion.matching.match_verdicts import (
     DECIMALS,
@@ -15,12 +16,21 @@ from coincide.fusion.matching.match_verdicts import (
     as_recorded,
     hold_for_certain,
 )
+from coincide.fusion.matching.told_clocks import tell_clocks
+from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.search import judged_at_once
 from coincide.joins.search.work import blocks
 from coincide.probability import JointProbability, occurrence_columns
 from coincide.queries import Query
-from coincide.wire.results.match_record import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
+from coincide.wire.results.match_record import (
+    GRAPH,
+    TOO_MUCH_WORK,
+    EdgeRecord,
+    JointRecord,
+    OccurrenceRecord,
+    unknown_because,
+)
 
 NOTHING = JointRecord(0.0, 0.0, 0.0, certain=True)
 
@@ -32,6 +42,8 @@ class TupleJudge:
     query: Query
     rows: EventColumns
     templates: VerifiedTemplates
+    accepted: AcceptedBatch
+    budget: AdvisoryBudget
     chance: ChanceJudge
     check: Callable[[], None]  # called between blocks of at most about a second; what it raises ends the judgement
 
@@ -41,18 +53,21 @@ class TupleJudge:
         occurred: list[OccurrenceRecord | None] = [None] * len(members)
         edges: list[list[EdgeRecord]] = [[]] * len(members)
         joint = [NOTHING] * len(members)
+        tell, too_much = tell_clocks(members, self.rows, self.templates, self.accepted, self.budget)
         at_once = judged_at_once(self.query.graph, on_clocks=self.templates.has_clocks)
         for block in blocks(len(members), at_once, self.check):
             for alike in alike_tuples(self.query, members[block], self.rows, self.templates):
-                of_all, when = _of_all(alike, self.query.joint_threshold)
+                of_all, when = _of_all(alike, self.query.joint_threshold, tell[block][alike.at])
                 of_edges = self._edges(alike)
                 for nth, at in enumerate((block.start + alike.at).tolist()):
                     joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
                     probability[at] = self._thresholded(joint[at], edges[at])
                 is_certain[block.start + alike.at] = self._hold_for_certain(alike, alike.positions(members[block]))
         chance = self.chance.rates(members, probability, is_certain)
-        reasons = zip(occurred, chance.unknown, strict=True)
-        unknown = [unknown_because(None if when else GRAPH, why) for when, why in reasons]
+        unknown = [
+            unknown_because(None if when else GRAPH, why, TOO_MUCH_WORK if when and of_clocks else None)
+            for when, why, of_clocks in zip(occurred, chance.unknown, too_much.tolist(), strict=True)
+        ]
         return Verdicts(probability.tolist(), occurred, chance.rate_hz, chance.error_hz, edges, unknown, joint)
 
     def _hold_for_certain(self, alike: AlikeTuples, positions: PositionArray) -> BoolArray:
@@ -81,13 +96,15 @@ class TupleJudge:
         return records
 
 
-def _of_all(alike: AlikeTuples, threshold: float | None) -> tuple[list[JointRecord], Sequence[OccurrenceRecord | None]]:
+def _of_all(
+    alike: AlikeTuples, threshold: float | None, tell: BoolArray
+) -> tuple[list[JointRecord], Sequence[OccurrenceRecord | None]]:
     """Return the joint probability, and the onset that only a clique of one symmetric window has: its mass is it."""
     graph, columns = alike.graph, alike.columns
     window = graph.uniform_window
     if window is None:
         return _joint_records(columns.joint(graph, threshold), threshold), [None] * len(alike.at)
-    when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window)
+    when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window, tell)
     return _joint_records(JointProbability.exactly(when.probability), threshold), as_recorded(when)
 
 

@@ -39,6 +39,16 @@ class MatchMember(ShownPayload, frozen=True, gc=False):
     template: Annotated[TemplateId, Meta(description="Hash of the histogram's content.")]
 
 
+class ClockRecord(Struct, frozen=True, gc=False):
+    """How slow the clock of some members was, given that their match is one: expected, spread and central 90 %."""
+
+    id: Annotated[Name, Meta(description="The clock.")]
+    mean_s: Annotated[float, Meta(description="By how many seconds it was slow, expected; below 0 it was fast.")]
+    std_s: Annotated[NotNegative, Meta(description="Standard deviation in seconds.")]
+    p05_s: Annotated[float, Meta(description="5 % quantile in seconds.")]
+    p95_s: Annotated[float, Meta(description="95 % quantile in seconds.")]
+
+
 class OccurrenceRecord(Struct, frozen=True, gc=False):
     """The posterior of when it happened: expected time, spread and central 90 %."""
 
@@ -46,6 +56,14 @@ class OccurrenceRecord(Struct, frozen=True, gc=False):
     std_s: Annotated[NotNegative, Meta(description="Standard deviation in seconds.")]
     p05_us: Annotated[Int64, Meta(description="5 % quantile, microseconds since the epoch, UTC.")]
     p95_us: Annotated[Int64, Meta(description="95 % quantile, microseconds since the epoch, UTC.")]
+    clocks: Annotated[
+        Annotated[Sequence[ClockRecord], Meta(min_length=1, max_length=MOST_ROLES)] | UnsetType,
+        Meta(
+            description="How slow the clocks of its members were, in the order of their first members. Absent where no "
+            "member is on a clock, where all are on one, as it cancels and nothing is told of it, and where it would "
+            "take too much work. Then unknown says why.",
+        ),
+    ] = UNSET
 
 
 class EdgeRecord(Struct, frozen=True, gc=False):
@@ -93,16 +111,21 @@ Reason = Annotated[
 
 
 class Unknown(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Why an advisory field of a match is null, for those that are."""
+    """Why an advisory field of a match is null or absent, for those that are."""
 
     occurred: Reason | UnsetType = UNSET
     chance_rate_hz: Reason | UnsetType = UNSET
+    clocks: Annotated[Reason | UnsetType, Meta(description="Of `occurred`.")] = UNSET
 
 
 @lru_cache(maxsize=64)
-def unknown_because(occurred: UnknownReason | None, chance_rate_hz: UnknownReason | None) -> Unknown | UnsetType:
-    """Return the reasons why the two fields are null; UNSET if neither is."""
-    return Unknown(occurred or UNSET, chance_rate_hz or UNSET) if occurred or chance_rate_hz else UNSET
+def unknown_because(
+    occurred: UnknownReason | None, chance_rate_hz: UnknownReason | None, clocks: UnknownReason | None = None
+) -> Unknown | UnsetType:
+    """Return the reasons why these fields are null or absent; UNSET if none is."""
+    if occurred or chance_rate_hz or clocks:
+        return Unknown(occurred or UNSET, chance_rate_hz or UNSET, clocks or UNSET)
+    return UNSET
 
 
 class MatchRecord(Struct, frozen=True, kw_only=True):

@@ -144,9 +144,9 @@ class FusionSettings(SparkSettings):
     max_advisory_work: int = Field(
         50_000,
         ge=1,
-        description="Most work on `occurred`, and as much on `chance_rate_hz`, of the matches that one new detection "
-        "completes for one query, in bucket pairs of 20 ns; beyond it they are null. A whole frame may have ten times "
-        "as much.",
+        description="Most work on `occurred`, and as much on `chance_rate_hz` and on `clocks` in `occurred`, of the "
+        "matches that one new detection completes for one query, in bucket pairs of 20 ns; beyond it they are null or "
+        "absent. A whole frame may have ten times as much.",
     )
 
     quiet_s: float | None = Field(

@@ -45,6 +45,16 @@ class MemberAnswer(ShownPayload, frozen=True, kw_only=True):
     template: str | None = None
 
 
+class ClockAnswer(Struct, frozen=True):
+    """How slow a clock was."""
+
+    id: str
+    mean_s: float
+    std_s: float
+    p05_s: float
+    p95_s: float
+
+
 class OccurredAnswer(Struct, frozen=True):
     """When it happened."""
 
@@ -52,6 +62,7 @@ class OccurredAnswer(Struct, frozen=True):
     std_s: float
     p05_us: int
     p95_us: int
+    clocks: list[ClockAnswer] = []
 
 
 class EdgeAnswer(Struct, frozen=True):

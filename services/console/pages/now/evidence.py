@@ -19,7 +19,7 @@ from services.console.pages.now.context import NowContext
 from services.console.pages.now.fit import draw_fit, judged_of
 from services.console.pages.now.history_of_range import read_recent
 from services.console.pages.now.moments import together
-from services.console.pages.now.onset_sentence import OnsetBar, onset_bars
+from services.console.pages.now.onset_sentence import OnsetBar, clock_sentence, onset_bars
 from services.console.pages.now.reading_curve import draw_readings, readings_of
 from services.console.pages.now.weighing import draw_weighing
 from services.console.pages.one_event_words import STRANGER_BELOW, headline, one_event, surest_first
@@ -166,6 +166,8 @@ class Evidence:
                 f"with 90 % between {times.clock(low)} and {times.clock(high)}.",
             )
             said.props["title"] = f"{times.exact(mean)}, standard deviation {match.occurred.std_s} s"
+            for clock in match.occurred.clocks:
+                Words("p", clock_sentence(clock)).props["title"] = f"standard deviation {clock.std_s} s"
         else:
             why = (match.unknown or {}).get("occurred", "it is not computed for this form of query")
             Words(

@@ -5,7 +5,14 @@ import pytest
 
 from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.results.episode_record import EpisodeMember, QueriedWindow
-from coincide.wire.results.match_record import EdgeRecord, JointRecord, MatchMember, MatchRecord, OccurrenceRecord
+from coincide.wire.results.match_record import (
+    ClockRecord,
+    EdgeRecord,
+    JointRecord,
+    MatchMember,
+    MatchRecord,
+    OccurrenceRecord,
+)
 from services.alerting.api.result_models import Episode, Match, Transition
 from services.alerting.records.alert import Acknowledgement, Alert
 from services.alerting.store.episode_evidence import EpisodeEvidence
@@ -16,6 +23,7 @@ READ = [
     (documents.SupersededAnswer, Match),
     (documents.MemberAnswer, MatchMember),
     (documents.OccurredAnswer, OccurrenceRecord),
+    (documents.ClockAnswer, ClockRecord),
     (documents.EdgeAnswer, EdgeRecord),
     (documents.JointAnswer, JointRecord),
     (documents.EpisodeAnswer, Episode),

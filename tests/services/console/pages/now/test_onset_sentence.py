@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from coincide import Histogram, Window, occurred
-from services.console.pages.now.onset_sentence import BARS, onset_bars, window_of
-from services.console.rest.documents import MatchAnswer, MemberAnswer, OccurredAnswer, TemplateAnswer
+from services.console.pages.now.onset_sentence import BARS, clock_sentence, onset_bars, window_of
+from services.console.rest.documents import ClockAnswer, MatchAnswer, MemberAnswer, OccurredAnswer, TemplateAnswer
 
 TEMPLATES = {
     "t-imb": TemplateAnswer("t-imb", [-0.05, 0.05], [1.0]),
@@ -72,3 +72,10 @@ def test_a_match_whose_time_is_not_told_has_none() -> None:
 def test_a_window_is_that_of_the_second_member_minus_the_first() -> None:
     edge = {"between": ["y", "x"], "lo_s": 1, "hi_s": 3, "threshold": 0.3}
     assert window_of(found(), {**QUERY, "within": [edge]}) == Window(lo_s=-3, hi_s=-1)
+
+
+def test_a_clock_was_slow_or_fast() -> None:
+    said = clock_sentence(ClockAnswer("gw-7", 12.13, 0.5, 11.1, 12.9))
+    assert said == "The clock of gw-7 was 12.1 s slow; with 90 % between 11.1 s slow and 12.9 s slow."
+    said = clock_sentence(ClockAnswer("gw-7", -2.0, 5.0, -10.0, 0.25))
+    assert said == "The clock of gw-7 was 2 s fast; with 90 % between 10 s fast and 250 ms slow."
