@@ -31,6 +31,10 @@ class Stream:
     templates : sequence of Histogram, optional
         All templates that its detections may have; `longest_template_s` then follows from them, whatever is given.
         Where both streams of a join declare theirs, it keeps events only as long as these templates can match.
+    echo_s : float, optional
+        A report is an echo if its sensor made another one in the same area at most so long before it. At least 0. The
+        engine does not join echoes, and holds reports back until it is certain. The joins of the library do not look at
+        it: give them what `without_echoes` leaves.
 
     Raises
     ------
@@ -49,6 +53,7 @@ class Stream:
     max_delay_s: float = 120.0
     longest_template_s: float = 300.0
     templates: Sequence[Histogram] | None = None
+    echo_s: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or len(self.name) > LONGEST_NAME or not NAME.fullmatch(self.name):
@@ -59,6 +64,8 @@ class Stream:
             object.__setattr__(self, "templates", templates)
             object.__setattr__(self, "longest_template_s", max(template.length_s for template in templates))
         _refuse_unless_duration("longest_template_s", self.longest_template_s)
+        if self.echo_s is not None:
+            _refuse_unless_duration("echo_s", self.echo_s)
 
     @property
     def max_delay_us(self) -> int:
@@ -69,6 +76,11 @@ class Stream:
     def longest_template_us(self) -> int:
         """Longest template in whole microseconds, rounded up."""
         return math.ceil(self.longest_template_s * 1e6)
+
+    @property
+    def echo_us(self) -> int | None:
+        """`echo_s` in whole microseconds, rounded as `without_echoes` does."""
+        return None if self.echo_s is None else round(self.echo_s * 1e6)
 
 
 def _refuse_unless_duration(field: str, seconds: object) -> None:

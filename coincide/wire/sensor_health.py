@@ -89,6 +89,10 @@ class SensorHealth(Struct, frozen=True, gc=False):
         TemplateDrift | None,
         Meta(description="How errors fit the template, by matches of three and more members; null if there was none."),
     ]
+    echo_share: Annotated[
+        Probability,
+        Meta(description="Share of them that were found to be echoes of others; older ones count less."),
+    ] = 0.0
 
 
 class HealthRecord(Struct, frozen=True):

@@ -19,7 +19,7 @@ class Totals(Struct):
     frames: Annotated[Total, Meta(description="Frames read.")] = 0
     heartbeats: Annotated[Total, Meta(description="Heartbeats read; they are no frames.")] = 0
     detections: Annotated[Total, Meta(description="Detections read; each is also counted in one of the next five.")] = 0
-    accepted: Annotated[Total, Meta(description="Detections joined.")] = 0
+    accepted: Annotated[Total, Meta(description="Detections taken on: joined, held back, or found to be echoes.")] = 0
     late: Annotated[Total, Meta(description="Detections too late.")] = 0
     duplicates: Annotated[Total, Meta(description="Detections seen before.")] = 0
     conflicts: Annotated[Total, Meta(description="Same sensor and id, other content; the first won.")] = 0
@@ -29,6 +29,9 @@ class Totals(Struct):
         Meta(description="Values of accepted detections that are no number, where a query over readings needs one."),
     ] = 0
     evicted: Annotated[Total, Meta(description="Detections dropped early because the buffer was full.")] = 0
+    echoes: Annotated[
+        Total, Meta(description="Accepted detections that were not joined: echoes of a stream that has echo_s.")
+    ] = 0
     matches: Annotated[Total, Meta(description="Matches given.")] = 0
     episodes: Annotated[Total, Meta(description="Records of episodes given.")] = 0
 

@@ -66,7 +66,7 @@ class ReplayShard:
         Return which are late, and what all of them bring, which has to be read before more rows come.
         """
         state = self._state
-        admission = RowAdmission(state.codes, state.rows, state.health, state.totals)
+        admission = RowAdmission(state.codes, state.rows, state.held, state.health, state.totals)
         accepted = admission.take_rows(rows)
         for letter in admission.letters_in_order():
             if letter.reason not in (LATE, CONFLICT):

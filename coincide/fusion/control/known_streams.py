@@ -10,6 +10,9 @@ import numpy as np
 from coincide import Stream
 from coincide.arrays.kinds import Int64Array
 
+NO_ECHOES = -1
+"""`echo_us` of a stream that has none."""
+
 
 @dataclass(frozen=True)
 class KnownStream:
@@ -25,6 +28,12 @@ class KnownStream:
         """Return it as retention sees it: rows may be kept whose templates are longer than is allowed by now."""
         return replace(self.declared, templates=None, longest_template_s=self.longest_kept_s)
 
+    @property
+    def echo_us(self) -> int:
+        """How far behind another report of its sensor an echo is; `NO_ECHOES` where nothing is one."""
+        echo_us = self.declared.echo_us
+        return NO_ECHOES if echo_us is None or self.is_removed else echo_us
+
     def declared_otherwise(self, stream: Stream, version: int) -> KnownStream:
         """Return it as a later record declares it; what is kept of it may still be as long as before."""
         return KnownStream(stream, version, max(self.longest_kept_s, stream.longest_template_s))
@@ -38,7 +47,7 @@ class KnownStreams:
     """Streams by code and by name. A code is given once; that of a removed stream stays until a restart.
 
     `names` has the name of each code, `codes` the code of each name; both grow in place. `delays_us` has the delays by
-    code. `revision` counts the changes.
+    code, `echo_us` how far behind another report an echo is, or `NO_ECHOES`. `revision` counts the changes.
     """
 
     def __init__(self, declared: Mapping[str, Stream]) -> None:
@@ -46,6 +55,7 @@ class KnownStreams:
         self.codes: dict[str, int] = {}
         self.revision = 0
         self.delays_us: Int64Array = np.empty(0, np.int64)
+        self.echo_us: Int64Array = np.empty(0, np.int64)
         self.kept: dict[str, Stream] = {}
         self._known: list[KnownStream] = []
         for stream in declared.values():
@@ -79,4 +89,5 @@ class KnownStreams:
         self._known[self.codes[name]] = known
         self.kept[name] = known.kept
         self.delays_us = np.array([each.declared.max_delay_us for each in self._known], np.int64)
+        self.echo_us = np.array([each.echo_us for each in self._known], np.int64)
         self.revision += 1

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 from msgspec import Raw, json
 
-from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.fusion.core.acceptance import Acceptance, Beat
 from coincide.fusion.health.health_table import NOBODY, HealthTable
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.areas import AreaSilence
@@ -21,8 +21,8 @@ from coincide.fusion.rows.batch_rows import (
 )
 from coincide.fusion.rows.decoding import decode_frame, heartbeat_us, malformed_frame
 from coincide.fusion.rows.elements import refused_row
-from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns
-from coincide.fusion.rows.first_arrivals import ArrivedRows, first_arrivals
+from coincide.fusion.rows.event_table import FEW_ROWS
+from coincide.fusion.rows.held_rows import HeldRows, Reached
 from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.named_rows import NamedRows
 from coincide.fusion.rows.on_time import OnTime
@@ -42,16 +42,18 @@ class RowAdmission:
     """One batch of detections on its way into the rows that are kept.
 
     Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against its
-    area's watermark at that row, then the ids remembered.
+    area's watermark at that row, then the ids remembered. Those of streams with `echo_s` are held back: see `HeldRows`.
     """
 
     codes: RowCodes
     rows: KeptRows
+    held: HeldRows
     health: HealthTable
     totals: Totals
     letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
     silence: AreaSilence = field(init=False)
     on_time: OnTime = field(init=False)  # of what is declared, and as it was before the batch
+    _beats: dict[int, list[Beat]] = field(default_factory=dict)  # by partition
     _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
 
     def __post_init__(self) -> None:
@@ -67,7 +69,6 @@ class RowAdmission:
             clock_s = [self._clock_s.get(each, (0, 0)) for each in range(len(records))]
             of_frames = np.array(offset, np.int64), np.array(clock_s, np.int64).reshape(-1, 2)
             taken = self._accept(batch_of(frames), *of_frames)
-        self.silence.settle()
         return taken
 
     def take_rows(self, rows: NamedRows) -> AcceptedBatch:
@@ -98,6 +99,8 @@ class RowAdmission:
         if beat_us is not None:
             totals.heartbeats += 1
             self.silence.heartbeat(record.partition, beat_us)
+            clock = areas.clocks[record.partition]
+            self._beats.setdefault(record.partition, []).append(Beat(record.offset, clock.listened_us, clock.seconds))
             return
         frame = decode_frame(record, self.rows.limits, self.codes.stamps)
         totals.frames += 1
@@ -110,8 +113,8 @@ class RowAdmission:
         self._clock_s[position] = areas.clocks[record.partition].seconds
 
     def _accepted_plain(self, frames: Sequence[ArrivedFrame], offset: Sequence[int]) -> AcceptedBatch | None:
-        """Return all rows of a few plain ones; None if there are more, or others."""
-        if sum(len(frame.content) for frame in frames) > FEW_ROWS:
+        """Return all rows of a few plain ones; None if there are more, or others, or some are held back."""
+        if not self.held.is_idle or sum(len(frame.content) for frame in frames) > FEW_ROWS:
             return None
         judge = PlainJudge(self.codes.areas, self.on_time)
         rows = judge.rows(frames)
@@ -123,6 +126,7 @@ class RowAdmission:
         areas = self.codes.areas
         for area, us in reached_us.items():
             areas.watermark.put(area, us)
+        self.silence.settle()
         self._note_plain(sorted(rows, key=lambda row: row.place))
         accepted = []
         for seq, row in enumerate(rows, self.rows.next_seq):
@@ -156,12 +160,29 @@ class RowAdmission:
     def _accept(self, batch: BatchRows, offset: Int64Array, clock_s: Int64Array) -> AcceptedBatch:
         """Return what was accepted of a batch; `offset` is that of each frame, `clock_s` as in `AcceptedBatch`."""
         usable = self._refuse_faulty(batch)
-        on_time, watermark_us = self._refuse_late(batch, usable)
-        new, accepted = self._accept_new(batch, on_time, watermark_us, offset)
+        watermark_us = self._watermark_us(batch, usable)
+        reached = Reached(batch.area[usable], watermark_us, batch.moved_us[usable], usable, len(batch))
+        is_late = self._refuse_late(batch, usable, watermark_us)
+        self.silence.settle()
+        on_time = usable[~is_late]
+        batch.stamps.name_sensors(np.flatnonzero(np.bincount(batch.stamp[on_time])), self.codes.areas)
         self._note_health(batch, usable, on_time)
-        backgrounds = count_detections(self.codes.areas, new, watermark_us[accepted])
-        frame = batch.frame[on_time[accepted]]
-        return AcceptedBatch(new, backgrounds, new.offset, frame, clock_s[frame])
+        acceptance = Acceptance(
+            batch,
+            offset,
+            clock_s,
+            self.codes,
+            self.rows,
+            self.held,
+            self.health,
+            self.totals,
+            self.on_time,
+            self._beats,
+            lambda row, reason, detail: self._refuse(batch, row, reason, detail),
+        )
+        lot = acceptance.accept(on_time, watermark_us[~is_late], reached)
+        backgrounds = count_detections(self.codes.areas, lot.rows, lot.watermark_us)
+        return AcceptedBatch(lot.rows, backgrounds, lot.rows.offset, lot.frame, lot.clock_s)
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
         refused = faults(batch)
@@ -172,22 +193,27 @@ class RowAdmission:
         usable[list(refused)] = False
         return np.flatnonzero(usable)
 
-    def _refuse_late(self, batch: BatchRows, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
-        """Return the rows that are on time, and the watermark at each of them.
+    def _watermark_us(self, batch: BatchRows, rows: PositionArray) -> Int64Array:
+        """Return the watermark at each row, which they move on.
 
         Heartbeats of the batch move a watermark by a sum, rows raise it to a maximum. Without what it was moved by it
         is a running maximum of rows without what it had been moved by before them.
         """
         latest_us, moved_us = batch.latest_us[rows], batch.moved_us[rows]
-        watermark = self.codes.areas.watermark
         received_at_us = batch.received_at_us[rows] - moved_us
-        watermark_us = watermark.advance(batch.area[rows], latest_us - moved_us, received_at_us) + moved_us
-        how_late_us = self.on_time.late_by_us(watermark_us, latest_us, batch.area[rows], batch.stream[rows])
-        late = how_late_us > 0
+        watermark_us: Int64Array = moved_us + self.codes.areas.watermark.advance(
+            batch.area[rows], latest_us - moved_us, received_at_us
+        )
+        return watermark_us
+
+    def _refuse_late(self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array) -> BoolArray:
+        """Return which rows are late, given the watermark at each."""
+        how_late_us = self.on_time.late_by_us(watermark_us, batch.latest_us[rows], batch.area[rows], batch.stream[rows])
+        late: BoolArray = how_late_us > 0
         for row, by_us in zip(rows[late].tolist(), how_late_us[late].tolist(), strict=True):
             self._refuse(batch, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
         self.totals.late += int(late.sum())
-        return rows[~late], watermark_us[~late]
+        return late
 
     def _note_health(self, batch: BatchRows, usable: PositionArray, on_time: PositionArray) -> None:
         """Count the rows of each sensor and stream, late ones among them; all rows of a stamp came at one time."""
@@ -206,58 +232,6 @@ class RowAdmission:
         used, row = used[row != NOBODY], row[row != NOBODY]
         self.health.count(row, came[used], late[used], received_at_us[used])
 
-    def _accept_new(
-        self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array, offset: Int64Array
-    ) -> tuple[EventColumns, PositionArray]:
-        """Return the rows whose id is new, and which of `rows` they are; `offset` is that of each frame."""
-        areas, stamp = self.codes.areas, batch.stamp[rows]
-        batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), areas)
-        sensor = batch.stamps.sensor[stamp]
-        stands_until_us = self.on_time.stands_until_us(batch.latest_us[rows], batch.area[rows], batch.stream[rows])
-        arrivals = ArrivedRows(_taken(batch.ids, rows), sensor, watermark_us, stands_until_us)
-        first = first_arrivals(arrivals, areas, self.rows.table, self.on_time, self.rows.next_seq)
-        columns = rows[first.accepted], sensor[first.accepted], first.is_remembered
-        new = self._columns(batch, *columns, offset)
-        self.rows.append(new)
-        self.totals.accepted += len(new)
-        if len(first.repeated):
-            self._count_repeated(batch, rows[first.repeated], first.first_seq)
-        return new, first.accepted
-
-    def _columns(
-        self, batch: BatchRows, rows: PositionArray, sensor: CodeArray, is_remembered: BoolArray, offset: Int64Array
-    ) -> EventColumns:
-        return EventColumns(
-            ids=_taken(batch.ids, rows),
-            payload=_taken(batch.payload, rows),
-            seq=self.rows.next_seq + np.arange(len(rows)),
-            detected_at_us=batch.detected_at_us[rows],
-            latest_us=batch.latest_us[rows],
-            received_at_us=batch.received_at_us[rows],
-            offset=offset[batch.frame[rows]],
-            area=batch.area[rows],
-            sensor=sensor,
-            template=batch.template[rows],
-            stream=batch.stream[rows],
-            slot=np.zeros(len(rows), np.int32),
-            remembered=is_remembered,
-        )
-
-    def _count_repeated(self, batch: BatchRows, rows: PositionArray, first_seq: Int64Array) -> None:
-        """Count rows that repeat those with the given numbers, and refuse those that say something else."""
-        known, first = self.rows.columns, self.rows.table.positions(first_seq)
-        differs = (
-            (known.detected_at_us[first] != batch.detected_at_us[rows])
-            | (known.template[first] != batch.template[rows])
-            | (known.stream[first] != batch.stream[rows])
-        )
-        pairs = zip(first.tolist(), rows.tolist(), strict=True)
-        differs |= np.array([known.payload[at] != batch.payload[row] for at, row in pairs], np.bool_)
-        for row in rows[differs].tolist():
-            self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
-        self.totals.conflicts += int(differs.sum())
-        self.totals.duplicates += int((~differs).sum())
-
     def _refuse(self, batch: BatchRows, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
         shown = (
             Raw(json.encode(batch.ids[row])),
@@ -267,11 +241,3 @@ class RowAdmission:
         area, stamp = self.codes.areas.area_of(batch.area[row]).name, batch.stamps.stamp(int(batch.stamp[row]))
         letter = refused_row(reason, detail, area, int(batch.received_at_us[row]), stamp, shown, late_by_us)
         self.letters.append((int(batch.frame[row]), row, letter))
-
-
-T = TypeVar("T")
-
-
-def _taken(column: list[T], rows: PositionArray) -> list[T]:
-    """Return some rows of a list, which rise; all of them are not copied."""
-    return column if len(rows) == len(column) else [column[row] for row in rows.tolist()]

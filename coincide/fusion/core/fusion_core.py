@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 from msgspec import UNSET
 
 from coincide import Stream
@@ -73,13 +74,15 @@ class FusionCore:
         state, ordered = self._state, sorted(records, key=lambda record: (record.partition, record.offset))
         before, declarations = state.codes.on_time(), StreamDeclarations(state.sweeper, state.health)
         letters = self._apply_control([record for record in ordered if record.topic == "queries"], declarations)
+        first_held = state.held.next_seq
         turns = QueryTurns.begun(host, self._clock_s, state.limits, state.codes.areas)
-        admission = RowAdmission(state.codes, state.rows, state.health, state.totals)
+        admission = RowAdmission(state.codes, state.rows, state.held, state.health, state.totals)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
         state.rates.note(accepted.backgrounds.of_minute, state.codes.areas, state.codes.streams.names)
         answers, refused = self._answer(accepted, turns, before)
         self._write_journal(accepted.rows)
         episodes = [*answers.lasting, *self._drop_needless(declarations.declared_anew)]
+        self._write_held(first_held, declarations.declared_anew)
         state.area_slots.write()
         letters += [*admission.letters_in_order(), *refused]
         told = [letter.to_record() for letter in letters]
@@ -153,6 +156,16 @@ class FusionCore:
         slot = self._state.rows.columns.slot
         self._state.row_slots.write(accepted, slot[len(slot) - len(accepted) :])
 
+    def _write_held(self, first: int, is_declared_anew: bool) -> None:
+        """Write the rows that are held since number `first` into slots, and drop the slots that have none any more."""
+        held, slots = self._state.held, self._state.held_slots
+        rows = held.columns
+        is_new = rows.seq >= first
+        slots.write(rows.where(is_new), rows.slot[len(rows) - np.count_nonzero(is_new) :])
+        if slots.live:
+            slots.follow_sweep(rows, held.is_anew or is_declared_anew)
+        held.is_anew = False
+
     def _drop_needless(self, is_declared_anew: bool) -> list[OutputRecord]:
         """Sweep if it is due, and return what that ends."""
         state, ended, sweeper = self._state, list[OutputRecord](), self._state.sweeper
@@ -170,7 +183,13 @@ class FusionCore:
         state = self._state
         of_kinds = [kind.slots for kind in state.queries.kinds.values()]
         of_evidence = state.queries.joins.evidence.slots
-        return [state.row_slots, state.area_slots, of_evidence, *(slots for slots in of_kinds if slots is not None)]
+        return [
+            state.row_slots,
+            state.held_slots,
+            state.area_slots,
+            of_evidence,
+            *(slots for slots in of_kinds if slots is not None),
+        ]
 
     def _health(self) -> dict[int, KeptRecord]:
         """Return what is to be told of sensors, and make room for new ones."""
@@ -179,6 +198,12 @@ class FusionCore:
         if state.health.is_full:
             state.health.forget()
         return told
+
+    def _buffered(self) -> dict[str, int]:
+        """Return how many rows are kept, or held, of each stream that is declared."""
+        state = self._state
+        kept, held = state.rows.buffered_by_stream(state.codes.streams), state.held.waiting_by_stream().tolist()
+        return {name: rows + held[state.codes.streams.codes[name]] for name, rows in kept.items()}
 
     def _status(self) -> StatusRecord:
         state = self._state
@@ -201,7 +226,7 @@ class FusionCore:
                 for active in state.queries.control.in_force()
             },
             totals=state.totals,
-            buffered=state.rows.buffered_by_stream(state.codes.streams),
+            buffered=self._buffered(),
             busiest_hz=state.rates.busiest_hz,
             rates_hz=state.rates.told(areas),
             limits=DetectionLimits(limits.max_matches_per_detection, limits.max_candidates_per_detection),

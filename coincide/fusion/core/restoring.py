@@ -15,7 +15,6 @@ from coincide.fusion.core.shard_queries import ShardQueries
 from coincide.fusion.readings.source import Choose
 from coincide.fusion.rows.areas import Areas, AreaSilence
 from coincide.fusion.rows.event_table import EventColumns
-from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.fusion.saving.area_slots import AreaSlot, AreaSlots
 from coincide.fusion.saving.journal import Slot
@@ -29,6 +28,8 @@ from coincide.fusion.saving.state_format import (
     number_of,
 )
 from coincide.queries import query_from_json
+
+NEVER = 2**62  # no row has so great a number
 
 
 def header_of(state: ShardState) -> Header:
@@ -58,6 +59,10 @@ def header_of(state: ShardState) -> Header:
         pending_slots=sorted(state.queries.joins.evidence.slots.live),
         quiet_us=state.limits.quiet_us,
         clocks=state.codes.areas.clocks,
+        next_held=state.held.next_seq,
+        first_held=state.held.first_seq,
+        next_held_slot=state.held_slots.next,
+        held_slots=list(state.held_slots.live),
     )
 
 
@@ -81,6 +86,7 @@ def restored_state(
     _restore_control(state.queries.control, header)
     _restore_areas(state.area_slots, state.codes.areas, header, contents)
     _restore_rows(state, header, contents)
+    _restore_held(state, header, contents)
     _restore_queries(state.queries, state.rows.columns, header, contents)
     return state
 
@@ -95,14 +101,15 @@ def _restore_control(control: Control, header: Header) -> None:
 def _saved_stream(known: KnownStream) -> SavedStream:
     stream = known.declared
     of_time = float(stream.max_delay_s), float(stream.longest_template_s)  # as it is read again
-    return SavedStream(stream.name, *of_time, known.version, float(known.longest_kept_s), known.is_removed)
+    echo_s = None if stream.echo_s is None else float(stream.echo_s)
+    return SavedStream(stream.name, *of_time, known.version, float(known.longest_kept_s), known.is_removed, echo_s)
 
 
 def _known_streams(saved: Iterable[SavedStream], declared: Mapping[str, Stream]) -> KnownStreams:
     """Return the streams that were saved, and new ones of the file; StateError if the file has changed others."""
     streams = KnownStreams({})
     for each in saved:
-        stream = Stream(each.name, each.max_delay_s, each.longest_template_s)
+        stream = Stream(each.name, each.max_delay_s, each.longest_template_s, echo_s=each.echo_s)
         if each.version == 0:
             _refuse_other_declaration(stream, declared.get(each.name))
         streams.put(KnownStream(stream, each.version, each.longest_kept_s, each.is_removed))
@@ -113,9 +120,10 @@ def _known_streams(saved: Iterable[SavedStream], declared: Mapping[str, Stream])
 
 
 def _refuse_other_declaration(was: Stream, now: Stream | None) -> None:
-    fields = "max_delay_s", "longest_template_s"
+    fields = "max_delay_s", "longest_template_s", "echo_s"
     if now is None or any(getattr(was, name) != getattr(now, name) for name in fields):
-        said = " and ".join(f"{name} {getattr(was, name):g}" for name in fields)
+        declared = {name: getattr(was, name) for name in fields}
+        said = " and ".join(f"{name} {value:g}" for name, value in declared.items() if value is not None)
         raise UnfitStateError(
             f"the state was made with stream {was.name!r} declared with {said}, which the file of streams does not say "
             f"any more (PUT or DELETE /v1/streams/{was.name} changes it without a rebuild)"
@@ -145,9 +153,21 @@ def _restore_rows(state: ShardState, header: Header, slots: Mapping[int, bytes])
     contents = [(Slot.decode(content), len(content)) for content in _needed(slots, header.live_slots)]
     state.row_slots.next = header.next_slot
     state.row_slots.restore(contents)
-    saved = EventColumns.joined([_rows_of(slot, codes, rows) for slot, _ in contents])
+    known_since = {area.name: max(area.since, rows.first_seq) for area in codes.areas}
+    saved = EventColumns.joined([_rows_of(slot, codes, known_since) for slot, _ in contents])
+    saved.remembered[:] = ~codes.on_time().is_late(saved.latest_us, saved.area, saved.stream)
     _remember_ids(saved, codes.areas)
     rows.table.append(saved)
+
+
+def _restore_held(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
+    held, codes = state.held, state.codes
+    held.next_seq, held.first_seq = header.next_held, header.first_held
+    contents = [(Slot.decode(content), len(content)) for content in _needed(slots, header.held_slots)]
+    state.held_slots.next = header.next_held_slot
+    state.held_slots.restore(contents)
+    known_since = dict.fromkeys((area.name for area in codes.areas), 0)
+    held.restore(EventColumns.joined([_rows_of(slot, codes, known_since) for slot, _ in contents]), codes.on_time())
 
 
 def _restore_queries(queries: ShardQueries, kept: EventColumns, header: Header, slots: Mapping[int, bytes]) -> None:
@@ -159,8 +179,8 @@ def _restore_queries(queries: ShardQueries, kept: EventColumns, header: Header, 
 
 
 def _remember_ids(rows: EventColumns, areas: Areas) -> None:
-    """Let the sensors remember the ids of all rows; of those that share one the last."""
-    for position in range(len(rows)):
+    """Let the sensors remember the ids of rows that are not late; of those that share one the last."""
+    for position in np.flatnonzero(rows.remembered).tolist():
         remembered, seq = areas.sensor_of(rows.sensor[position]).remembered, int(rows.seq[position])
         first = remembered.get(rows.ids[position])
         if first is not None:
@@ -168,15 +188,15 @@ def _remember_ids(rows: EventColumns, areas: Areas) -> None:
         remembered[rows.ids[position]] = seq
 
 
-def _rows_of(slot: Slot, codes: RowCodes, kept: KeptRows) -> EventColumns:
-    """Return the rows of a slot whose area and stream are still known."""
+def _rows_of(slot: Slot, codes: RowCodes, known_since: Mapping[str, int]) -> EventColumns:
+    """Return the rows of a slot whose stream is still known, and their area since before them."""
     areas = [codes.areas.get(name) for name in slot.areas]
-    since = np.array([area.since if area else kept.next_seq for area in areas], np.int64)
+    since = np.array([known_since.get(name, NEVER) for name in slot.areas], np.int64)
     streams = np.array([codes.streams.codes.get(name, -1) for name in slot.streams], np.int32)
     area_of_sensor = np.array([at for at, _ in slot.sensors], np.intp)
     sensor, template, stream = (np.frombuffer(codes, "<u2") for codes in (slot.sensor, slot.template, slot.stream))
     seq, area = np.frombuffer(slot.seq, "<i8").astype(np.int64), area_of_sensor[sensor]
-    keep = (seq >= np.maximum(since[area], kept.first_seq)) & (streams[stream] >= 0)
+    keep = (seq >= since[area]) & (streams[stream] >= 0)
     templates = np.array([codes.templates.add(histogram) for histogram in slot.histograms()], np.int32)[template]
     detected_at_us = np.frombuffer(slot.detected_at_us, "<i8").astype(np.int64)
     sensors = [codes.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]

@@ -11,11 +11,12 @@ from coincide.fusion.core.shard_queries import ShardQueries
 from coincide.fusion.core.sweeping import Sweeper
 from coincide.fusion.health.health_table import HealthTable
 from coincide.fusion.readings.source import Choose
+from coincide.fusion.rows.held_rows import HeldRows
 from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.fusion.saving.area_slots import AreaSlots
 from coincide.fusion.saving.journal import SlotWriter
-from coincide.fusion.saving.row_slots import RowSlots
+from coincide.fusion.saving.row_slots import FIRST_HELD, RowSlots
 from coincide.wire.status_record import Totals
 
 
@@ -27,8 +28,10 @@ class ShardState:
     limits: Limits
     codes: RowCodes
     rows: KeptRows
+    held: HeldRows
     queries: ShardQueries
     row_slots: RowSlots
+    held_slots: RowSlots
     area_slots: AreaSlots
     health: HealthTable  # saved apart, see `FusionCore.recall`
     totals: Totals = field(default_factory=Totals)
@@ -45,8 +48,10 @@ class ShardState:
             limits=limits,
             codes=codes,
             rows=rows,
+            held=HeldRows(streams, limits),
             queries=ShardQueries.of(codes, rows.table, health, limits, choose),
             row_slots=RowSlots(writer, limits),
+            held_slots=RowSlots(writer, limits, FIRST_HELD),
             area_slots=AreaSlots(codes.areas, streams, limits),
             health=health,
         )
@@ -54,4 +59,4 @@ class ShardState:
     @property
     def sweeper(self) -> Sweeper:
         """What drops rows, with their codes and what queries hold of them."""
-        return Sweeper(self.rows, self.codes, self.queries)
+        return Sweeper(self.rows, self.held, self.codes, self.queries)

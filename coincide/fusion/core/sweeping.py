@@ -14,6 +14,7 @@ from coincide.arrays.order import group_starts, stable_order
 from coincide.fusion.core.shard_queries import ShardQueries
 from coincide.fusion.rows.areas import Area, Areas
 from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.held_rows import HeldRows
 from coincide.fusion.rows.kept_rows import KeptRows
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.wire.output_record import OutputRecord
@@ -32,6 +33,7 @@ class Sweeper:
     """Sweeps the rows of a shard, and the codes and queries that go with them."""
 
     rows: KeptRows
+    held: HeldRows
     codes: RowCodes
     queries: ShardQueries
 
@@ -45,9 +47,10 @@ class Sweeper:
         self._drop_but(keep)
         self._forget_templates()
         ended = self.queries.settle(self.rows.columns, beyond, idle)
+        self.held.drop(np.isin(self.held.columns.area, [area.code for area in idle]))
         for area in idle:
             self.codes.areas.forget(area)
-        freed_sensors = self.codes.keep_sensors(self.rows.columns)
+        freed_sensors = self.codes.keep_sensors(self.rows.columns, self.held.columns)
         self.rows.note_sweep(len(self.codes.areas))
         return Swept([change.to_record() for change in ended], evicted, freed_sensors)
 
@@ -60,11 +63,12 @@ class Sweeper:
         keep = self._needed_rows()
         if stream is not None:
             keep &= self.rows.columns.stream != stream
+            self.held.drop(self.held.columns.stream == stream)
         self._drop_but(keep)
 
     def forget_spare_templates(self) -> None:
         """Forget unused templates once they are many: those of late and refused rows, which bring no sweep about."""
-        if len(self.codes.templates) - len(self.rows.table) >= self.rows.limits.sweep_after:
+        if len(self.codes.templates) - len(self.rows.table) - len(self.held.table) >= self.rows.limits.sweep_after:
             self._forget_templates()
 
     def _idle_areas(self) -> list[Area]:
@@ -92,7 +96,7 @@ class Sweeper:
     def _forget_templates(self) -> None:
         """Give the templates of the rows that are left new codes, and let joins hold the rows under these."""
         rows = self.rows.columns
-        new_code = self.codes.keep_templates(rows)
+        new_code = self.codes.keep_templates(rows, self.held.columns)
         if new_code is not None:
             self.queries.recode(new_code, rows)
 

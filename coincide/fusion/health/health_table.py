@@ -34,6 +34,7 @@ _ROW = np.dtype(
         ("seen_us", "i8"),
         ("count", "f8"),  # of detections, each half after an hour, as of `seen_us`
         ("late", "f8"),
+        ("echoes", "f8"),
         ("part", "i4"),
         ("template", "u8"),
         ("steady", "u2"),  # errors since the template was another
@@ -135,6 +136,7 @@ class HealthTable:
         faded, weight = _faded(columns["seen_us"] - before_us), _faded(columns["seen_us"][at] - received_at_us)
         columns["count"] = columns["count"] * faded + np.bincount(at, detections * weight, len(rows))
         columns["late"] = columns["late"] * faded + np.bincount(at, late * weight, len(rows))
+        columns["echoes"] *= faded
         self._rows[rows] = columns
         self._changed(np.unique(columns["part"]).tolist())
 
@@ -148,7 +150,13 @@ class HealthTable:
         faded, weight = (float(_faded(newest_us - us)) if us < newest_us else 1.0 for us in (before_us, received_at_us))
         count[row] = counted * faded + weight
         late[row] *= faded
+        self._rows["echoes"][row] *= faded
         self._changed([int(self._rows["part"][row])])
+
+    def count_echoes(self, row: PositionArray, received_at_us: Int64Array) -> None:
+        """Note that detections which were counted when they came are echoes; a row may stand more than once."""
+        np.add.at(self._rows["echoes"], row, _faded(self._rows["seen_us"][row] - received_at_us))
+        self._changed(np.unique(self._rows["part"][row]).tolist())
 
     def add_level(self, row: int, template: str, part_of_level: int) -> None:
         """Count the level of one error, by the template that its detection used."""
@@ -270,7 +278,7 @@ class HealthTable:
         with np.errstate(divide="ignore", invalid="ignore"):
             rate_hz = ((columns["count"] - first) / seconds).tolist()
         since_us, seen_us, template = (columns[name].tolist() for name in ("since_us", "seen_us", "template"))
-        late_share = np.clip(columns["late"] / np.maximum(columns["count"], TINY), 0.0, 1.0).tolist()
+        late_share, echo_share = (_share(columns[name], columns["count"]) for name in ("late", "echoes"))
         return [
             SensorHealth(
                 *self._names[row][1:],
@@ -279,9 +287,16 @@ class HealthTable:
                 rate_hz=_rounded(rate_hz[nth]) if seconds[nth] > 0 else None,
                 late_share=_rounded(late_share[nth]),
                 drift=_drift(template[nth], columns["levels"][nth]) if has_drift[nth] else None,
+                echo_share=_rounded(echo_share[nth]),
             )
             for nth, row in enumerate(rows)
         ]
+
+
+def _share(some: FloatArray, count: FloatArray) -> list[float]:
+    """Return which share of the counted detections some are."""
+    share: list[float] = np.clip(some / np.maximum(count, TINY), 0.0, 1.0).tolist()
+    return share
 
 
 def _faded(age_us: Int64Array | int) -> FloatArray:
@@ -311,7 +326,7 @@ def _row_of(saved: SensorHealth, part: int) -> npt.NDArray[np.void]:
     first, seconds = _counted(np.array(saved.last_seen_us - saved.since_us))
     row["since_us"], row["seen_us"], row["part"] = saved.since_us, saved.last_seen_us, part
     row["count"] = float(first) + (saved.rate_hz or 0.0) * float(seconds)
-    row["late"] = saved.late_share * row["count"]
+    row["late"], row["echoes"] = saved.late_share * row["count"], saved.echo_share * row["count"]
     if saved.drift is not None and len(saved.drift.levels) == PARTS:
         row["template"], row["steady"] = _number_of(saved.drift.template), STEADY_ERRORS
         row["levels"] = np.minimum(saved.drift.levels, LEVELS_KEPT)

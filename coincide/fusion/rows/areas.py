@@ -145,6 +145,10 @@ class Areas:
         self.times.put(area.code, partition, last_us, listened_us)
         self._changed.add(area.name)
 
+    def note_change(self, area: CodeArray) -> None:
+        """Note that areas have changed though no frame came: what they held back has joined."""
+        self._changed.update(self._areas[code].name for code in np.unique(area).tolist())
+
     def hear_rows(self, area: CodeArray, received_at_us: Int64Array) -> Int64Array:
         """Hear rows that each came alone, those of an area by a partition that is its own; return its clock at each."""
         heard_us = received_at_us.copy()

@@ -179,6 +179,26 @@ def _alike(rows: EventColumns, minute: Int64Array) -> tuple[list[int], list[int]
     return first[order].tolist(), counts[order].tolist()
 
 
+@dataclass(frozen=True, eq=False)
+class Lot:
+    """Rows by number, the watermark of the area at each, and frame and clock as in `AcceptedBatch`."""
+
+    rows: EventColumns
+    watermark_us: Int64Array
+    frame: Int64Array
+    clock_s: Int64Array
+
+    def merged(self, other: Lot) -> Lot:
+        """Return the rows of both."""
+        order = np.argsort(np.concatenate((self.rows.seq, other.rows.seq)))
+        pairs = zip(self._columns, other._columns, strict=True)
+        return Lot(EventColumns.joined([self.rows, other.rows]), *(np.concatenate(pair)[order] for pair in pairs))
+
+    @property
+    def _columns(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        return self.watermark_us, self.frame, self.clock_s
+
+
 @dataclass(frozen=True)
 class AcceptedBatch:
     """The accepted rows of a batch, which are in the table already, and what each found counted before it."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.arrays.order import group_starts, stable_order
-from coincide.fusion.rows.areas import Areas
+from coincide.fusion.rows.areas import AreaSensor
 from coincide.fusion.rows.event_table import EventTable
 from coincide.fusion.rows.on_time import OnTime
 
@@ -29,29 +29,38 @@ class ArrivedRows:
         return len(self.ids)
 
 
+class Memory(Protocol):
+    """Whoever knows which ids a sensor remembers."""
+
+    def sensor_of(self, code: int) -> AreaSensor:
+        """Return the sensor that has the code."""
+
+
 @dataclass(frozen=True, eq=False)
 class FirstArrivals:
-    """What became of some arrivals: the i-th accepted row has the sequence number ``next_seq + i``."""
+    """What became of some arrivals."""
 
     accepted: PositionArray
+    seq: Int64Array  # of each accepted row: its number
     is_remembered: BoolArray  # of each accepted row; not if another one of the batch has taken its id over
     repeated: PositionArray
     first_seq: Int64Array  # of each repeated row: the number of the first that has its id
 
 
 def first_arrivals(
-    arrivals: ArrivedRows, areas: Areas, table: EventTable, on_time: OnTime, next_seq: int
+    arrivals: ArrivedRows, memory: Memory, table: EventTable, on_time: OnTime, next_seq: Int64Array
 ) -> FirstArrivals:
     """Let sensors remember the ids that are new to them.
 
-    If the first row that had an id would be late by now, another row takes it over.
+    If the first row that had an id would be late by now, another row takes it over. `next_seq` is the number that each
+    row would have if it were the first to be accepted.
     """
-    groups = list(_by_sensor(arrivals, areas))
-    seqs = range(next_seq, next_seq + len(arrivals))
+    groups = list(_by_sensor(arrivals, memory))
+    every = np.arange(len(arrivals))
+    seqs = (next_seq + every).tolist()
     doubtful = [group for group in groups if not group.remember_new(seqs)]
     if not doubtful:
-        every = np.arange(len(arrivals))
-        return FirstArrivals(every, np.ones(len(every), np.bool_), every[:0], every[:0])
+        return FirstArrivals(every, next_seq + every, np.ones(len(every), np.bool_), every[:0], every[:0])
     judge = _Judge(arrivals, table, on_time)
     for group in doubtful:
         judge.judge(group)
@@ -68,7 +77,7 @@ class _SensorRows(NamedTuple):
     rows: list[int]
     ids: list[str]
 
-    def remember_new(self, seqs: range) -> bool:
+    def remember_new(self, seqs: Sequence[int]) -> bool:
         """Remember the ids as if all arrivals were accepted, if none is remembered or comes twice; return whether."""
         new = dict(zip(self.ids, map(seqs.__getitem__, self.rows), strict=True))
         is_new = len(new) == len(self.rows) and self.remembered.keys().isdisjoint(new)
@@ -83,14 +92,14 @@ class _SensorRows(NamedTuple):
         self.remembered.update(zip(compress(self.ids, accepted), seqs, strict=True))
 
 
-def _by_sensor(arrivals: ArrivedRows, areas: Areas) -> Iterator[_SensorRows]:
+def _by_sensor(arrivals: ArrivedRows, memory: Memory) -> Iterator[_SensorRows]:
     order = stable_order(arrivals.sensor)
     sensor, rows = arrivals.sensor[order], order.tolist()
     ids = list(map(arrivals.ids.__getitem__, rows))
     starts = group_starts(sensor)
     bounds = [*starts.tolist(), len(rows)]
     for code, (start, stop) in zip(sensor[starts].tolist(), pairwise(bounds), strict=True):
-        yield _SensorRows(areas.sensor_of(code).remembered, rows[start:stop], ids[start:stop])
+        yield _SensorRows(memory.sensor_of(code).remembered, rows[start:stop], ids[start:stop])
 
 
 class _Judge:
@@ -123,7 +132,7 @@ class _Judge:
         number = np.array([self._repeated[row] for row in repeated.tolist()], np.int64)
         first_seq = np.where(number < 0, seq[~number * (number < 0)], number)
         accepted = np.flatnonzero(self.is_accepted)
-        return FirstArrivals(accepted, self._is_remembered[accepted], repeated, first_seq)
+        return FirstArrivals(accepted, seq[accepted], self._is_remembered[accepted], repeated, first_seq)
 
     def _known(self, group: _SensorRows) -> dict[str, _First]:
         """Return the first rows of the ids that the sensor remembers."""

@@ -38,22 +38,24 @@ class RowCodes:
         self.streams.put(known)
         self.stamps.forget_declarations()
 
-    def keep_sensors(self, rows: EventColumns) -> bool:
-        """Free the codes of sensors that no row has; return whether there are any."""
-        if not self.areas.keep_sensors(rows.sensor):
+    def keep_sensors(self, *rows: EventColumns) -> bool:
+        """Free the codes of sensors that none of the rows has; return whether there are any."""
+        if not self.areas.keep_sensors(np.concatenate([each.sensor for each in rows])):
             return False
         self.stamps.forget_sensors()
         return True
 
-    def keep_templates(self, rows: EventColumns) -> CodeArray | None:
-        """Forget the templates that no row has, and give the rows the new codes.
+    def keep_templates(self, *rows: EventColumns) -> CodeArray | None:
+        """Forget the templates that none of the rows has, and give these the new codes.
 
         Return the new codes by old code (-1: forgotten); None if all are needed.
         """
-        used = np.flatnonzero(np.bincount(rows.template, minlength=len(self.templates)))
+        template = np.concatenate([each.template for each in rows])
+        used = np.flatnonzero(np.bincount(template, minlength=len(self.templates)))
         if len(used) == len(self.templates):
             return None
         new_code = self.templates.keep_only(used.astype(np.int32))
         self.stamps.recode(new_code)
-        rows.template[:] = new_code[rows.template]
+        for each in rows:
+            each.template[:] = new_code[each.template]
         return new_code

@@ -14,11 +14,12 @@ from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.saving.journal import Slot, SlotWriter
 
 SPARSE_BELOW = 1 / 4  # of a full slot
+FIRST_HELD = 3 * 2**29  # slots of areas are numbered from 2**30 up; all numbers fit int32
 
 
 @dataclass
 class RowSlots:
-    """The slots that have rows, numbered from 0 up; a slot that one batch both writes and drops never leaves it."""
+    """The slots that have rows, numbered upwards; a slot that one batch both writes and drops never leaves it."""
 
     writer: SlotWriter
     limits: Limits

@@ -13,7 +13,7 @@ from coincide.fusion.control.control import SecondCount
 from coincide.fusion.rows.areas import PartitionClock
 from coincide.wire.status_record import Suspension, Totals
 
-FORMAT = 14  # raise it with every change of Header, Slot or what they hold
+FORMAT = 15  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -83,6 +83,7 @@ class SavedStream(Struct, array_like=True, frozen=True):
     version: int
     longest_kept_s: float
     is_removed: bool
+    echo_s: float | None
 
 
 class SavedQuery(Struct, array_like=True, frozen=True):
@@ -126,6 +127,10 @@ class Header(Struct, array_like=True, frozen=True):
     pending_slots: list[int]
     quiet_us: int | None  # that moved the watermarks
     clocks: dict[int, PartitionClock]
+    next_held: int
+    first_held: int
+    next_held_slot: int
+    held_slots: list[int]
 
     def encode(self) -> bytes:
         """Return the header as bytes."""

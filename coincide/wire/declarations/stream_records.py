@@ -47,6 +47,14 @@ class StreamRecord(Struct, kw_only=True, frozen=True, omit_defaults=True):
         float | None,
         Meta(description="The longest template that a sensor of the stream may have.", extra_json_schema=_NOT_NEGATIVE),
     ] = None
+    echo_s: Annotated[
+        float | None,
+        Meta(
+            description="A report at most so long after another one of its sensor is an echo, and is not joined; left "
+            "out: nothing is an echo.",
+            extra_json_schema=_NOT_NEGATIVE,
+        ),
+    ] = None
 
     @property
     def key(self) -> bytes:
@@ -62,7 +70,7 @@ class StreamRecord(Struct, kw_only=True, frozen=True, omit_defaults=True):
         if self.max_delay_s is None or self.longest_template_s is None:
             raise StreamRecordError("max_delay_s and longest_template_s are needed where removed is not true")
         try:
-            return Stream(self.stream, self.max_delay_s, self.longest_template_s)
+            return Stream(self.stream, self.max_delay_s, self.longest_template_s, echo_s=self.echo_s)
         except StreamError as error:
             raise StreamRecordError(str(error)) from None
 
@@ -73,7 +81,12 @@ STREAM_RULES: Mapping[str, object] = {
         {"required": ["max_delay_s", "longest_template_s"], "properties": {"removed": {"const": False}}},
         {
             "required": ["removed"],
-            "properties": {"removed": {"const": True}, "max_delay_s": False, "longest_template_s": False},
+            "properties": {
+                "removed": {"const": True},
+                "max_delay_s": False,
+                "longest_template_s": False,
+                "echo_s": False,
+            },
         },
     ]
 }

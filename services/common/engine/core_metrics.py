@@ -30,6 +30,7 @@ TOTALS = {
     "malformed": "Frames and detections that cannot be used.",
     "no_number": "Values of accepted detections that are no number, where a query needs one.",
     "evicted": "Detections evicted because the buffer was full.",
+    "echoes": "Accepted detections that were not joined: echoes of a stream that has echo_s.",
 }
 
 Family = type[CounterMetricFamily] | type[GaugeMetricFamily]

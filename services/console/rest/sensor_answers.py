@@ -13,6 +13,7 @@ class StreamAnswer(Struct, frozen=True, kw_only=True):
     name: str
     max_delay_s: float = 0.0
     longest_template_s: float = 0.0
+    echo_s: float | None = None
     sensors: int = 0
     queries: list[str] = field(default_factory=list)
     version: int = 0
@@ -69,4 +70,5 @@ class HeardAnswer(Struct, frozen=True, kw_only=True):
     last_seen_us: int
     rate_hz: float | None = None
     late_share: float = 0.0
+    echo_share: float = 0.0
     drift: DriftAnswer | None = None

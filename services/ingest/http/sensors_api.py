@@ -64,6 +64,7 @@ class HealthBody(BaseModel):
     last_seen_us: int = Field(description="when ingest received the newest detection")
     rate_hz: float | None = Field(description="detections a second until then; older ones count less")
     late_share: float = Field(description="share of detections that came too late to be joined")
+    echo_share: float = Field(description="share of detections that were found to be echoes, of a stream with echo_s")
     drift: DriftBody | None = Field(description="null until a match of three and more members has told an error of it")
 
 
@@ -253,5 +254,9 @@ def _is_described(particulars: Particulars, filters: SensorFilters) -> bool:
 def _health_body(health: SensorHealth) -> HealthBody:
     drift = None if health.drift is None else DriftBody(**msgspec.structs.asdict(health.drift))
     return HealthBody(
-        last_seen_us=health.last_seen_us, rate_hz=health.rate_hz, late_share=health.late_share, drift=drift
+        last_seen_us=health.last_seen_us,
+        rate_hz=health.rate_hz,
+        late_share=health.late_share,
+        echo_share=health.echo_share,
+        drift=drift,
     )

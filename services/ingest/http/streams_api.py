@@ -13,6 +13,7 @@ from services.common.resources.routes import Described, add_routes
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.http.sensors_api import YAML
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.stream_changes import stream_document
 from services.ingest.settings import IngestSettings
 
 
@@ -22,6 +23,9 @@ class StreamBody(BaseModel):
     name: str
     max_delay_s: float = Field(description="how late a detection may come, behind its area, and still be compared")
     longest_template_s: float = Field(description="the longest template that a sensor of it may have")
+    echo_s: float | None = Field(
+        None, description="a report at most so long after another one of its sensor is an echo, and is not joined"
+    )
     sensors: int = Field(description="how many sensors report it")
     queries: list[str] = Field(description="the queries that read it")
     version: int = Field(description="how often it was changed; the ETag. 0: it is as the file of streams says")
@@ -80,6 +84,7 @@ def _shown(registry: Registry, name: str) -> StreamBody:
         name=name,
         max_delay_s=stream.max_delay_s,
         longest_template_s=stream.longest_template_s,
+        echo_s=stream.echo_s,
         sensors=registry.reporting()[name],
         queries=streams.readers(name),
         version=streams.version(name),
@@ -89,8 +94,5 @@ def _shown(registry: Registry, name: str) -> StreamBody:
 
 
 def _file(registry: Registry) -> str:
-    streams = {
-        name: {"max_delay_s": stream.max_delay_s, "longest_template_s": stream.longest_template_s}
-        for name, stream in sorted(registry.streams.items())
-    }
+    streams = {name: stream_document(stream) for name, stream in sorted(registry.streams.items())}
     return yaml.safe_dump({"streams": streams}, sort_keys=False)

@@ -23,6 +23,7 @@ class StreamDocument(Struct, frozen=True, forbid_unknown_fields=True):
 
     max_delay_s: float = 120.0
     longest_template_s: float = 300.0
+    echo_s: float | None = None
     name: str | None = None
 
 
@@ -31,7 +32,7 @@ def stream_resource(registry: Registry) -> Resource[Stream]:
     streams = registry.streams
 
     def record(name: str, wanted: Stream | None, change: LastChange) -> tuple[bytes, bytes]:
-        declared = {} if wanted is None else _document(wanted)
+        declared = {} if wanted is None else stream_document(wanted)
         made = StreamRecord(v=1, stream=name, removed=wanted is None, **asdict(change), **declared)
         return made.key, made.to_record()
 
@@ -42,7 +43,7 @@ def stream_resource(registry: Registry) -> Resource[Stream]:
         present=at_hand(streams.get),
         version=lambda name, _: streams.version(name),
         read=lambda name, document, _: _stream_in(name, document),
-        document=_document,
+        document=stream_document,
         refuse=lambda name, present, wanted: _refuse_impossible(registry, name, present, wanted),
         record=record,
         audited=_audited,
@@ -66,14 +67,16 @@ def _stream_in(name: str, document: object) -> Stream:
     if declared.name not in {None, name}:
         raise Problem(422, f"name is {declared.name!r}: the path says {name!r}")
     try:
-        return Stream(name, declared.max_delay_s, declared.longest_template_s)
+        return Stream(name, declared.max_delay_s, declared.longest_template_s, echo_s=declared.echo_s)
     except StreamError as error:
         raise Problem(422, f"the stream is not usable: {error}") from None
 
 
-def _document(stream: Stream) -> dict[str, Any]:
-    return {"max_delay_s": stream.max_delay_s, "longest_template_s": stream.longest_template_s}
+def stream_document(stream: Stream) -> dict[str, Any]:
+    """Return what is declared of a stream, as somebody writes it."""
+    times = {"max_delay_s": stream.max_delay_s, "longest_template_s": stream.longest_template_s}
+    return times if stream.echo_s is None else {**times, "echo_s": stream.echo_s}
 
 
 def _audited(name: str, before: Stream | None, after: Stream | None) -> tuple[str, str, Any, Any]:
-    return f"stream.{action(before, after)}", name, before and _document(before), after and _document(after)
+    return f"stream.{action(before, after)}", name, before and stream_document(before), after and stream_document(after)

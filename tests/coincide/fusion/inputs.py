@@ -126,10 +126,16 @@ def removal(offset: int, name: str = "near", version: int = 2) -> InputRecord:
 
 
 def declaration(
-    offset: int, name: str, max_delay_s: float, longest_template_s: float = 8, version: int = 1
+    offset: int,
+    name: str,
+    max_delay_s: float,
+    longest_template_s: float = 8,
+    version: int = 1,
+    echo_s: float | None = None,
 ) -> InputRecord:
     """A stream that is declared, or declared otherwise."""
-    return _of_stream(offset, name, version, {"max_delay_s": max_delay_s, "longest_template_s": longest_template_s})
+    declared = {"max_delay_s": max_delay_s, "longest_template_s": longest_template_s}
+    return _of_stream(offset, name, version, declared if echo_s is None else {**declared, "echo_s": echo_s})
 
 
 def stream_removal(offset: int, name: str, version: int = 1) -> InputRecord:

@@ -67,6 +67,11 @@ def show_heard(times: TimeWords, heard: HeardAnswer | None) -> None:
         seen.props["title"] = f"{times.exact(heard.last_seen_us)}; {heard.rate_hz} a second"
         late = Words("p", f"{probability(heard.late_share)} of its detections came too late.")
         late.props["title"] = repr(heard.late_share)
+        if heard.echo_share:
+            echoes = Words(
+                "p", f"{probability(heard.echo_share)} of its detections were echoes of its own, and did not count."
+            )
+            echoes.props["title"] = repr(heard.echo_share)
         if heard.drift is None:
             Words("p", "Whether the template fits is not known yet: no match has told.")
             Words("p", FIT_TAKES).classes("soft small")

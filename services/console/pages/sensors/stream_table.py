@@ -17,7 +17,12 @@ from services.console.pages.viewer import Viewer
 from services.console.rest.sensor_answers import StreamAnswer, StreamListAnswer
 from services.console.rest.services import UNFIT, ChangeRequest, RestError, path_of
 
-FIELDS = {"max_delay_s": "May come late by, s", "longest_template_s": "Longest template, s"}
+ECHO = "echo_s"
+FIELDS = {
+    "max_delay_s": "May come late by, s",
+    "longest_template_s": "Longest template, s",
+    ECHO: "Echo within, s (may stay empty)",
+}
 NEW = StreamAnswer(name="", max_delay_s=120.0, longest_template_s=300.0)
 
 
@@ -53,7 +58,7 @@ class StreamTable:
             Words(
                 "p", "A stream is one kind of report, such as noise. The form of a sensor says which ones it reports."
             )
-            with plain_table(("Stream", "May come late by", "Longest template", "Used by", "Do")):
+            with plain_table(("Stream", "May come late by", "Longest template", "Echo within", "Used by", "Do")):
                 for each in streams:
                     self._row(each)
             if self._viewer.may("admin"):
@@ -65,6 +70,7 @@ class StreamTable:
             Words("td", stream.name)
             for seconds in (stream.max_delay_s, stream.longest_template_s):
                 Words("td", duration(seconds)).classes("number").props["title"] = f"{seconds:g} s"
+            Words("td", "no echoes" if stream.echo_s is None else f"{stream.echo_s:g} s").classes("number")
             users = counted(stream.sensors, "sensor") + (
                 f", queries {', '.join(stream.queries)}" if stream.queries else ""
             )
@@ -89,7 +95,8 @@ class StreamTable:
                     text_field("Name", "", partial(said.__setitem__, "name"))
             for name, words in FIELDS.items():
                 with self._dialogue.faults.at(words, name):
-                    text_field(words, f"{body[name]:g}", partial(_put, body, name))
+                    present = body[name]
+                    text_field(words, "" if present is None else f"{present:g}", partial(_put, body, name))
             self._dialogue.offer("Save", change, said)
 
 
@@ -99,6 +106,6 @@ def _path(name: str) -> str:
 
 def _put(body: dict[str, Any], name: str, text: str) -> None:
     try:
-        body[name] = float(text)
+        body[name] = None if name == ECHO and not text.strip() else float(text)
     except ValueError:
         body[name] = text

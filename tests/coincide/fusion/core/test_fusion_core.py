@@ -270,7 +270,7 @@ def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -
         saved.save(fused)
     # p needs W - 10 s (D of s) - 2 s (window) - 8 s (longest template of s), its id W - 20 s: the last three
     assert row_slots(saved.slots) == {47, 48, 49}
-    assert len(fused.header()) < 400
+    assert len(fused.header()) < 420
     assert sum(len(saved.slots[number]) for number in saved.slots if number >= FIRST_NUMBER) < 50 * 40  # rates
 
 
@@ -377,7 +377,7 @@ def test_an_area_whose_partition_is_read_later_is_not_idle() -> None:
 
 
 def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
-    none = ("heartbeats", "late", "conflicts", "malformed", "no_number", "evicted", "episodes")
+    none = ("heartbeats", "late", "conflicts", "malformed", "no_number", "evicted", "echoes", "episodes")
     once = ("frames", "duplicates", "matches")
     output = with_query().push([frame(0, [P, S, S])])
     assert output.status.key == b"shard-0"

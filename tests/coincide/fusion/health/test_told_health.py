@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from coincide import Histogram
+from coincide import Histogram, Stream
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.wire.sensor_health import SensorHealth
 from services.common.health_board import HealthBoard
-from tests.coincide.fusion.inputs import Row, edge, frame, heartbeat, put, started
+from tests.coincide.fusion.inputs import STREAMS, Row, edge, frame, heartbeat, put, started
 
 CLIQUE = {
     "id": "bang",
@@ -48,6 +48,26 @@ def test_a_sensor_that_is_always_late_is_seen_though_nothing_of_it_is_joined() -
     assert of(board, "slow").late_share == 1
     assert of(board, "slow").last_seen_us == round((at_s + 240) * 1e6)
     assert (of(board, "slow").rate_hz or 0.0) == pytest.approx(1 / 60, rel=0.01)
+
+
+def test_a_sensor_that_repeats_itself_is_seen() -> None:
+    core = started(streams={**STREAMS, "p": Stream("p", 20, 8, echo_s=0.5)})
+    bangs_s = [1e6 + 60 * nth for nth in range(4)]
+    batches = [
+        [
+            frame(
+                nth,
+                [Row(f"{nth}", at_s), Row(f"{nth}+", at_s + 0.3), Row(f"{nth}", at_s, sensor="once")],
+                "bay",
+                0,
+                at_s,
+            )
+        ]
+        for nth, at_s in enumerate(bangs_s)
+    ]
+    board = board_after(core, *batches, *([heartbeat(nth, bangs_s[-1] + 10 * nth)] for nth in range(4, 12)))
+    assert of(board, "north").echo_share == pytest.approx(0.5, rel=0.01)
+    assert of(board, "once").echo_share == 0
 
 
 def test_heartbeats_tell_what_waited_when_detections_stop_coming() -> None:

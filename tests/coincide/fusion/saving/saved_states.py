@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import msgpack
 
-from coincide import Histogram
+from coincide import Histogram, Stream
 from coincide.fusion.batches.activations import PushedOffsets
 from coincide.fusion.batches.batch_parts import BatchParts
 from coincide.fusion.batches.cores import FusionCores
@@ -21,8 +21,10 @@ from coincide.fusion.control.host import UNKNOWING
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.saving.state_format import FORMAT
-from tests.coincide.fusion.inputs import STREAMS, Row, frame, heartbeat, put, query_json, removal
+from tests.coincide.fusion import inputs
+from tests.coincide.fusion.inputs import Row, frame, heartbeat, put, query_json, removal
 
+STREAMS = {**inputs.STREAMS, "e": Stream("e", max_delay_s=15, longest_template_s=8, echo_s=2)}
 FOLDER = Path(__file__).parent / "states"
 START_S = 1_000_000.0
 VERSION_BYTES = 8
@@ -41,6 +43,7 @@ QUERIES = (
         "coalesce": {**OF_QUERY, "window": {"time_s": 60, "slide_s": 10}, "where": {"above": 40}},
         "longest": True,
     },
+    query_json(name="first", streams=("e", "s")),
 )
 LIMITS = Limits(sweep_after=4, max_slot_bytes=400, merge_slots_from=2, quiet_s=10)
 
@@ -86,6 +89,7 @@ def story_frame(number: int, area: str = "bay") -> InputRecord:
         Row(f"p{number}", at_s, clock, "p", "north", (("is", 50), ("who", "ann"))),
         Row(f"q{number}", at_s + 0.5, Histogram.point(), "p", "west", (("is", 50 - 20 * (number % 5 == 4)),)),
         Row(f"s{number}", at_s + 0.25, clock, "s", "south"),
+        *(Row(f"e{number}.{nth}", at_s + nth, Histogram.point(), "e", "hall") for nth in range(3)),
     ]
     return frame(number, rows, area, received_at_s=at_s + 1)
 

@@ -12,10 +12,10 @@ from coincide.fusion.batches.live_shard import CHUNK, HEADER, SLOT, LiveShard
 from coincide.fusion.saving.journal import Slot
 from coincide.fusion.saving.state_format import FORMAT, StateError, UnfitStateError
 from spark_jobs.recovery.halt import Halt, halt_of
-from tests.coincide.fusion.inputs import STREAMS
 from tests.coincide.fusion.saving.saved_states import (
     FOLDER,
     LIMITS,
+    STREAMS,
     VERSION_BYTES,
     State,
     after,
@@ -34,7 +34,10 @@ def test_a_saved_state_is_gone_on_from_with_the_right_answers(path: Path) -> Non
     found = after(state)
     assert found == expected
     assert {topic for topic, *_ in found} == {"matches", "episodes", "evidence", "dead-letters"}
-    assert [member for topic, _, *member in found if topic == "matches"][:2] == [["p8", "s8"], ["q8", "s8"]]  # left
+    matches = [member for topic, _, *member in found if topic == "matches"]
+    assert matches[:2] == [["p8", "s8"], ["q8", "s8"]]  # left
+    assert ["e7.0", "s7"] in matches  # held back when it was saved
+    assert not any(member.endswith((".1", ".2")) for match in matches for member in match)
 
 
 def test_another_shape_of_the_state_is_another_format() -> None:

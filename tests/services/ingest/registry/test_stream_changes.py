@@ -64,6 +64,7 @@ def test_a_stream_is_declared_changed_and_removed(line: Line) -> None:
         "name": "infrasound",
         "max_delay_s": 5,
         "longest_template_s": 40,
+        "echo_s": None,
         "sensors": 0,
         "queries": [],
         "version": 1,
@@ -97,6 +98,15 @@ def test_sensors_fit_or_not_as_soon_as_their_stream_has_changed(line: Line) -> N
     assert (line.post("geo"), line.post("vague")) == (422, 422)
 
 
+def test_echoes_of_a_stream_are_declared_and_taken_back(line: Line) -> None:
+    assert line.change("PUT", "smell", {"echo_s": 0.5}).json()["echo_s"] == 0.5
+    assert line.registry.streams["smell"].echo_us == 500_000
+    changed = line.change("PATCH", "smell", {"max_delay_s": 7}, PATCH, if_match='"1"').json()
+    assert (changed["max_delay_s"], changed["echo_s"]) == (7, 0.5)
+    assert line.change("PATCH", "smell", {"echo_s": None}, PATCH, if_match='"2"').json()["echo_s"] is None
+    assert line.registry.streams["smell"].echo_us is None
+
+
 def test_a_stream_in_use_is_not_removed(line: Line) -> None:
     by_sensor = line.change("DELETE", "seismic", if_match="*")
     assert (by_sensor.status_code, by_sensor.json()["detail"][:9]) == (409, "3 sensors")
@@ -124,6 +134,8 @@ def test_a_stream_in_use_is_not_removed(line: Line) -> None:
         ("smell", {"name": "taste"}, "taste"),
         ("-smell", {}, "name"),
         ("smell", {"longest_template_s": 1e9}, "longest_template_s"),
+        ("smell", {"echo_s": -0.5}, "echo_s"),
+        ("smell", {"echo_s": "1"}, "echo_s"),
     ],
 )
 def test_what_is_no_stream_is_refused_by_its_field(line: Line, name: str, content: Any, says: str) -> None:
@@ -140,7 +152,7 @@ def test_a_change_that_kafka_did_not_take_is_no_change_and_its_version_is_not_gi
 
 
 def test_the_file_that_is_given_back_declares_the_same(line: Line, tmp_path: Any) -> None:
-    line.change("PUT", "smell", {"max_delay_s": 1.5})
+    line.change("PUT", "smell", {"max_delay_s": 1.5, "echo_s": 0})
     given = line.client.get("/v1/streams?format=yaml")
     assert given.headers["content-type"].startswith("application/yaml")
     assert set(yaml.safe_load(given.text)["streams"]) == {*STREAMS, "smell"}
