@@ -80,7 +80,8 @@ def test_a_sensor_is_shown_with_what_was_heard_of_it(shown: Shown) -> None:
     body = shown.client.get("/v1/sensors/geo").json()
     drift = {"template": DRIFT.template, "errors": 150, "distance": 0.25, "p_value": 1e-6, "levels": DRIFT.levels}
     drift |= {"spread": 1.0, "spread_p_value": 1.0}
-    seen = {"last_seen_us": NOW_US - 2 * MINUTE_US, "rate_hz": 0.5, "late_share": 0.125, "echo_share": 0.0, "drift": drift}
+    shares = {"late_share": 0.125, "echo_share": 0.0}
+    seen = {"last_seen_us": NOW_US - 2 * MINUTE_US, "rate_hz": 0.5, **shares, "drift": drift}
     assert body["health"] == {"seismic": seen}
     assert (body["model"], body["place"], body["labels"]) == (None, None, {})
     assert shown.client.get("/v1/sensors/imb").json()["health"] == {}
