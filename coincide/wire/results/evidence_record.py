@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.json import Decoder, Encoder
 
 from coincide.wire.fields import FormatVersion, Probability, Version
 from coincide.wire.output_record import OutputRecord, keyed
 from coincide.wire.results.match_record import MatchId
 from coincide.wire.results.result_fields import DetectionId, MembersArea, QueryId, SensorId
+
+#: What the match of evidence says itself.
+OF_THE_MATCH = ("v", "query", "query_version", "area")
 
 TermKind = Literal["events", "member", "times", "silent"]
 RatesSource = Literal["declared", "learnt"]
@@ -135,3 +139,15 @@ EVIDENCE_RULES: Mapping[str, object] = {
     "then": {"required": ["unknown"]},
     "else": {"not": {"required": ["unknown"]}, "required": ["posterior_least", "posterior_greatest"]},
 }
+
+
+_parts = Decoder(dict[str, Raw]).decode
+_encode = Encoder().encode
+
+
+def evidence_of_match(body: bytes | str | None) -> str:
+    """Return what a match shows of its evidence, a record's JSON without what the match says itself; else null."""
+    if body is None:
+        return "null"
+    parts = _parts(body)
+    return _encode({name: part for name, part in parts.items() if name not in OF_THE_MATCH}).decode()

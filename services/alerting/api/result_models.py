@@ -11,11 +11,10 @@ from coincide.wire.fields import Int64
 from coincide.wire.json_schema import schemas_of
 from coincide.wire.results.dead_letter import DeadLetter
 from coincide.wire.results.episode_record import EpisodeRecord
-from coincide.wire.results.evidence_record import EvidenceRecord
+from coincide.wire.results.evidence_record import OF_THE_MATCH, EvidenceRecord
 from coincide.wire.results.match_record import MatchRecord
 from services.alerting.records.alert import Alert, Change
 from services.alerting.store.episode_evidence import EpisodeEvidence
-from services.alerting.store.evidence_rows import OF_THE_MATCH
 from services.common.http.pages import NEXT_CURSOR
 from services.common.http.query_contract import query_components
 

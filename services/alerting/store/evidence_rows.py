@@ -9,15 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Raw
 from sqlalchemy import Connection, select
 
 from coincide.wire.results.evidence_record import EvidenceRecord
 from services.alerting.store.dialect import insert_tuples, reserve_sequences, where_equal
 from services.alerting.store.tables import evidence, matches
-
-#: What a match says itself.
-OF_THE_MATCH = ("v", "query", "query_version", "area")
 
 IDS_A_STATEMENT = 1000
 
@@ -28,8 +24,6 @@ class _Bounds(msgspec.Struct):
 
 
 _bounds = msgspec.json.Decoder(_Bounds).decode
-_parts = msgspec.json.Decoder(dict[str, Raw]).decode
-_encode = msgspec.json.Encoder().encode
 
 
 class ReceivedEvidence(NamedTuple):
@@ -116,14 +110,6 @@ def sureness_of(posterior: float, body: str, received_at_us: int) -> Sureness:
     """Return what evidence says of a known posterior."""
     bounds = _bounds(body)
     return Sureness(posterior, bounds.posterior_least, bounds.posterior_greatest, received_at_us)
-
-
-def evidence_of_match(body: str | None) -> str:
-    """Return what a match shows of its evidence, a record's JSON without what the match says itself; else null."""
-    if body is None:
-        return "null"
-    parts = _parts(body)
-    return _encode({name: part for name, part in parts.items() if name not in OF_THE_MATCH}).decode()
 
 
 def _stored(sequence: int, received: ReceivedEvidence) -> StoredEvidence:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Column, Connection, FromClause, Row, Select, func, literal, select, tuple_
 
+from coincide.wire.results.evidence_record import evidence_of_match
 from coincide.wire.results.match_record import MatchRecord
 from services.alerting.store.dialect import (
     Rows,
@@ -25,7 +26,7 @@ from services.alerting.store.dialect import (
     where_equal,
     where_overlaps,
 )
-from services.alerting.store.evidence_rows import IDS_A_STATEMENT, evidence_of_match
+from services.alerting.store.evidence_rows import IDS_A_STATEMENT
 from services.alerting.store.match_blocks import (
     BLOCK_BY_BLOCK,
     has_sensor,

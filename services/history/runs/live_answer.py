@@ -5,6 +5,8 @@ the records are those of the live job, id by id, if the replay begins where the 
 nothing before it was still needed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -64,6 +66,46 @@ def _pushed(
 ) -> Iterator[tuple[Output, int]]:
     for chunk in frames.chunks(starts, ends, check):
         yield core.push([InputRecord("detections", *record) for record in chunk]), len(chunk)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A replay up to some offsets, which may go on beyond them: what it tells of a match may come long after it."""
+
+    core: FusionCore
+    frames: TopicRecords
+    starts: Offsets
+    ends: Offsets
+    newest: Offsets  # where the topic ends
+    before: Sequence[QueryChangeAt]
+    after: Sequence[QueryChangeAt]
+
+    @classmethod
+    def of(
+        cls,
+        core: FusionCore,
+        frames: TopicRecords,
+        changes: Sequence[QueryChangeAt],
+        starts: Offsets,
+        ends: Offsets,
+    ) -> Replay:
+        """Return the replay; its ends are moved on where a change takes effect beyond some of them, but not all."""
+        newest, at = frames.end_offsets(), dict(starts)
+        for nth, change in enumerate(changes):
+            at = {number: min(max(at[number], change.offsets.get(number, 0)), newest[number]) for number in at}
+            if all(at[number] >= end for number, end in ends.items()) and at != ends:
+                return cls(core, frames, starts, ends, newest, changes[:nth], changes[nth:])
+            ends = {number: max(end, at[number]) for number, end in ends.items()}
+        return cls(core, frames, starts, ends, newest, changes, [])
+
+    def outputs(self, check: Callable[[], None]) -> Iterator[tuple[Output, int]]:
+        """Yield what the core says up to the ends, and of how many records; see `replayed`."""
+        return replayed(self.core, self.frames, self.before, self.starts, self.ends, check)
+
+    def outputs_beyond(self, check: Callable[[], None]) -> Iterator[Output]:
+        """Yield what it says after that, up to where the topic ends."""
+        for output, _ in replayed(self.core, self.frames, self.after, self.ends, self.newest, check):
+            yield output
 
 
 @dataclass(frozen=True)

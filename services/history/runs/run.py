@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any
 
-from msgspec.json import Decoder, decode
+from msgspec.json import decode
 
 from coincide.errors import CoincideError
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import Output
 from coincide.queries import Query
-from coincide.wire.results.match_record import MatchRecord
 from services.common.log.faults import LogError
 from services.common.settings import SettingsError, Streams
 from services.history.replaying.chunk_answers import refuse_more_matches
@@ -28,10 +27,10 @@ from services.history.replaying.past import Past
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import EPISODES, MATCHES, CancelledError, Reporter
 from services.history.replaying.topic_records import ReadShare, TopicRecords, kept, records_between
-from services.history.runs.live_answer import QueryChangeAt, in_force_from, present_streams, query_history, replayed
+from services.history.runs.live_answer import QueryChangeAt, Replay, in_force_from, present_streams, query_history
+from services.history.runs.range_matches import RangeMatches, range_matches
 
 SLACK_US = 60_000_000  # a frame lies on the topic at most so long after ingest received it
-_match_decoder = Decoder(MatchRecord)
 
 
 @dataclass(frozen=True)
@@ -81,28 +80,40 @@ class Run:
         with ExitStack() as stack:
             frames = stack.enter_context(self.past.topics("detections"))
             out = stack.enter_context(self.reporter.folder.writing(MATCHES))
-            for output, records in self._replayed(core, frames):
+            found = stack.enter_context(range_matches(request, self.reporter.folder.path, out))
+            replay = self._replay(core, frames)
+            for output, records in self._outputs(replay):
                 answer.take(output, records, request)
-                matches = self._matches_in_range(output, out)
-                figures.extend(MatchColumns.of_records(matches, figures.rule))
+                figures.extend(MatchColumns.of_records(found.take(output), figures.rule))
                 refuse_more_matches(len(figures), self.past.settings.max_matches)
+            self._take_evidence(replay, found)
+            evidence = found.finish()
         with self.reporter.folder.writing(EPISODES) as out:
             out.writelines(line + b"\n" for line in answer.episodes.values())
         told = {"frames": answer.records, "matches": len(figures), "episodes": len(answer.episodes)}
         curve = {} if join is None else self._curve(join, figures)
-        return {**told, **answer.totals(request.query.id), **curve}
+        return {**told, **evidence, **answer.totals(request.query.id), **curve}
 
-    def _replayed(self, core: FusionCore, frames: TopicRecords) -> Iterator[tuple[Output, int]]:
+    def _replay(self, core: FusionCore, frames: TopicRecords) -> Replay:
         request = self.request
         firsts = frames.first_offsets()
         starts = firsts
         if request.warm_up_s is not None:
             starts = kept(frames.offsets_at(request.from_us - round(request.warm_up_s * 1e6)), firsts)
         ends = frames.offsets_at(request.to_us + SLACK_US)
-        share = ReadShare(self.reporter.progress, records_between(starts, ends))
-        for output, records in replayed(core, frames, self._changes(frames, starts), starts, ends, share):
+        return Replay.of(core, frames, self._changes(frames, starts), starts, ends)
+
+    def _outputs(self, replay: Replay) -> Iterator[tuple[Output, int]]:
+        share = ReadShare(self.reporter.progress, records_between(replay.starts, replay.ends))
+        for output, records in replay.outputs(share):
             share.done += records
             yield output, records
+
+    def _take_evidence(self, replay: Replay, found: RangeMatches) -> None:
+        """Go on behind the range for as long as evidence of its matches is to come."""
+        beyond = replay.outputs_beyond(lambda: self.reporter.progress(1.0))
+        while found.awaits_evidence and (output := next(beyond, None)) is not None:
+            found.take_evidence(output)
 
     def _changes(self, frames: TopicRecords, starts: Mapping[int, int]) -> list[QueryChangeAt]:
         """Return the changes of the query, each with the offsets before which it took effect."""
@@ -113,15 +124,6 @@ class Run:
         if history is None:
             raise RunError(f"the topics know no query {query.id}")
         return history.placed(frames)
-
-    def _matches_in_range(self, output: Output, out: BinaryIO) -> list[MatchRecord]:
-        found = []
-        for record in output.matches:
-            match = _match_decoder.decode(record.value)
-            if self.request.from_us <= match.received_at_us < self.request.to_us:
-                out.write(record.value + b"\n")
-                found.append(match)
-        return found
 
     def _curve(self, query: Query, figures: MatchFigures) -> dict[str, Any]:
         own = query.own_threshold

@@ -103,7 +103,7 @@ class RunQueue:
 
         One that failed or was cancelled is done again, even before the one that is cancelled has ended. So is one whose
         answer is no longer fresh, and may have become another: the archive has more of its range by now, or the run
-        read the topic and began less than `SETTLED_US` after its range.
+        read the topic and began less than `SETTLED_US` after its range, or before all evidence was told.
         """
         with self._lock:
             is_dying = request.id in self._cancelled
@@ -141,7 +141,8 @@ class RunQueue:
             return True
         state = self._archive_state(request)
         if state is None:
-            return bool(summary["started_at_us"] >= request.to_us + SETTLED_US)
+            is_settled = summary["started_at_us"] >= request.to_us + SETTLED_US
+            return bool(is_settled and not summary.get("evidence_to_come"))
         return bool(summary.get("archive_state") == state)
 
     def folder(self, run: str) -> RunFolder:

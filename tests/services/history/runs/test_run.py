@@ -141,8 +141,11 @@ class WholeTopic(FakeTopic):
     def first_offsets(self) -> dict[int, int]:
         return {0: 0, 1: 0}
 
-    def offsets_at(self, _us: int) -> dict[int, int]:
+    def end_offsets(self) -> dict[int, int]:
         return {0: 999, 1: 999}
+
+    def offsets_at(self, _us: int) -> dict[int, int]:
+        return self.end_offsets()
 
 
 def test_a_run_as_live_counts_values_that_are_no_number(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:

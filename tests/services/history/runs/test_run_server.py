@@ -517,11 +517,16 @@ def test_one_that_stops_says_whether_the_run_at_work_saw_it(settings: HistorySet
     assert queue.stop(30)
 
 
-@pytest.mark.parametrize(("since_end_s", "holds"), [(0, False), (599, False), (601, True)])
+@pytest.mark.parametrize(
+    ("since_end_s", "to_come", "holds"), [(0, 0, False), (599, 0, False), (601, 0, True), (601, 1, False)]
+)
 def test_an_answer_of_the_topic_holds_for_a_minute_and_for_good_once_its_range_is_settled(
-    settings: HistorySettings, since_end_s: int, holds: bool, monkeypatch: pytest.MonkeyPatch
+    settings: HistorySettings, since_end_s: int, to_come: int, holds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = RunQueue(settings.runs_path, lambda _request, reporter: reporter.tell("done", progress=1.0), Kept(9))
+    def tell(_request: AnyRequest, reporter: Reporter) -> None:
+        reporter.tell("done", progress=1.0, evidence_to_come=to_come)
+
+    queue = RunQueue(settings.runs_path, tell, Kept(9))
     queue.start()
     to_us = time.time_ns() // 1_000 - since_end_s * 1_000_000
     request = replace(requests(settings, 1)[0], from_us=to_us - 1_000_000, to_us=to_us, source="topic")

@@ -85,6 +85,33 @@ def test_a_run_finds_what_was_said_live_whether_it_asks_what_is_true_or_what_was
     assert found == expected_of(tmp_path)["sn1987a"]
 
 
+def test_a_run_as_live_tells_the_evidence_that_is_live(tmp_path: Path) -> None:
+    with running(tmp_path, PYTHONPATH=HURRIED) as line:
+        pairs = line.call("GET", "/v1/queries/sn1987a-two-of-three").raise_for_status().json()["query"]
+        sure = {name: value for name, value in pairs.items() if name not in {"id", "coalesce", "alert"}}
+        sure["event"] = {"per_day": 1, "heard_by": 0.8}
+        line.call("PUT", "/v1/queries/sure", json=sure).raise_for_status()
+        post_all(line)
+        later = json.dumps({"sensor": "imb", "detected_at": "1987-02-25T00:00:00Z"})  # then nothing can join any more
+        line.call("POST", "/v1/detections", content=later, headers=NDJSON).raise_for_status()
+        until(lambda: None not in evidence_of(line).values(), of=[line.process])
+        now_us = system_clock_us()
+        run = asked(line, query="sure", as_live=True, **{"from": str(now_us - DAY_US), "to": str(now_us + DAY_US)})
+        said = ended(line, run)
+        lines = line.call("GET", f"/v1/history-runs/{run}/matches").raise_for_status().text.splitlines()
+        live = evidence_of(line)
+    told = {match["id"]: match["evidence"] for match in map(json.loads, lines)}
+    assert {id_: told[id_] for id_ in live} == live
+    assert len(live) > 10
+    assert (said["evidence"], said["evidence_to_come"]) == (len(told), 0)
+
+
+def evidence_of(line: ServiceProcess) -> dict[str, Any]:
+    """Return the evidence of the newest matches of the query, by their ids; there is a match."""
+    page = line.call("GET", "/v1/matches", params={"query": "sure", "limit": 1000}).raise_for_status().json()
+    return {each["id"]: each["evidence"] for each in page["items"]} or {"": None}
+
+
 def test_a_run_whose_process_is_killed_says_the_same_later_and_one_that_the_line_left_is_done_by_the_next(
     tmp_path: Path,
 ) -> None:
