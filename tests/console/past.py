@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from prometheus_client import CollectorRegistry
 
+from coincide import Histogram
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import AnyQuery, query_from_json
 from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateProposal
@@ -17,7 +19,7 @@ from services.common.kafka.connection import KafkaConnection
 from services.common.program.asgi_server import ServerThread
 from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive
-from services.history.replaying.request import RunError, RunRequest
+from services.history.replaying.request import RunError, RunRequest, parsed_time
 from services.history.replaying.run_folder import ComparedMatch
 from services.history.runs.comparing import compare, is_within
 from services.history.runs.run_queue import RunQueue
@@ -25,16 +27,21 @@ from services.history.runs.run_server import RunService, create_app, read_reques
 from services.history.runs.run_service import run_metrics
 from spark_jobs.history import history_queue
 from spark_jobs.settings import HistorySettings
+from tests.coincide.fusion.inputs import Row, frame
 from tests.console.line import STREAMS, Line
 from tests.patience import keep_priority
 from tests.services.history.replaying.test_answers import table_of
 
+NOISY = {"from": "1986-02-01T00:00:00Z", "to": "1986-02-01T01:00:00Z"}
+NOISY_S = parsed_time(NOISY["from"]) / 1e6
+
 
 @contextmanager
-def running_past(line: Line, folder: Path) -> Iterator[None]:
-    """Archive what the line has taken so far, and do runs over it where alerting looks for them."""
+def running_past(line: Line, folder: Path, older: Sequence[InputRecord] = ()) -> Iterator[None]:
+    """Archive what the line has taken so far, and older frames; do runs over it where alerting looks for them."""
     archive = Archive.opened(folder / "archive", 2)
-    frames = [InputRecord("detections", 0, nth, key, value) for nth, (key, value) in enumerate(line.frames)]
+    taken = [InputRecord("detections", 0, nth, key, value) for nth, (key, value) in enumerate(line.frames)]
+    frames = [*taken, *(each._replace(offset=len(taken) + nth) for nth, each in enumerate(older))]
     table, templates = table_of(frames)
     archive.write_templates({id_: each.to_json() for id_, each in templates.items()})
     archive.write(table, batch_file(0, 0, 0))
@@ -58,6 +65,16 @@ def running_past(line: Line, folder: Path) -> Iterator[None]:
     finally:
         server.stop()
         queue.stop(10)
+
+
+def noisy_hour() -> list[InputRecord]:
+    """Return what three detectors reported at random in an hour of 1986, in an area of their own."""
+    rng, sensors = np.random.default_rng(1), ("deep", "deeper", "deepest")
+    rows = [
+        Row(f"n{nth}", at_s, Histogram.uniform(-1, 1), "neutrino", str(rng.choice(sensors)))
+        for nth, at_s in enumerate(np.sort(rng.uniform(NOISY_S, NOISY_S + 3_600, 150)).tolist())
+    ]
+    return [frame(0, rows[first : first + 50], "mine", received_at_s=NOISY_S + 7_200) for first in range(0, 150, 50)]
 
 
 def _request(line: Line, asked: Mapping[str, Any]) -> RunRequest:

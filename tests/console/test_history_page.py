@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import shoot
 from tests.console.line import Line
-from tests.console.past import running_past
+from tests.console.past import noisy_hour, running_past
 from tests.patience import until
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ RANGE = {"from": "1987-02-23T07:00:00Z", "to": "1987-02-23T08:00:00Z"}
 
 @pytest.fixture(scope="module", autouse=True)
 def past(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with running_past(line, tmp_path_factory.mktemp("past")):
+    with running_past(line, tmp_path_factory.mktemp("past"), noisy_hour()):
         yield
 
 
@@ -85,6 +85,41 @@ def test_a_run_is_asked_for_in_the_form_and_shows_its_curve(open_page: OpenPage,
     row = page.get_by_label("Runs").locator("tbody tr").first
     expect(row.locator(".number").first).to_have_attribute("title", re.compile(r"\.000000 Europe/Rome$"))
     expect(row.locator(".number").nth(1)).to_have_attribute("title", re.compile(f"matches {run['matches']}"))
+
+
+def test_time_slides_are_asked_for_and_told_beside_the_formula(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/history")
+    form = page.get_by_label("Ask for a run")
+    form.locator("summary").click()
+    form.get_by_label("Query").select_option(QUERY)
+    form.get_by_label("Range").select_option("")
+    form.get_by_label("From (Europe/Rome)").fill("1986-02-01T01:00:00")
+    form.get_by_label("To (Europe/Rome)").fill("1986-02-01T02:00:00")
+    form.get_by_label("Curve from threshold").fill("0.02")
+    form.get_by_label("Time slides").fill("0")
+    form.get_by_role("button", name="Ask", exact=True).click()
+    expect(form.get_by_role("alert")).to_contain_text("slides is 0: how many time slides, 1 to 1000")
+    form.get_by_label("Time slides").fill("20")
+    form.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_url(re.compile(r"/history\?run=r-[0-9a-f]{32}$"))
+    expect(chosen(page)).to_contain_text("complete, from the archive, 20 time slides")
+    expect(chosen(page)).to_contain_text("At the query's own threshold 20 time slides give")
+    run = line.call("GET", "alerting", f"/v1/history-runs/{page.url.rpartition('=')[2]}").json()
+    slides, [own] = run["slides"], [each for each in run["curve"] if each["threshold"] == run["own_threshold"]]
+    assert 10 < slides["chance"] < 100
+    expect(chosen(page)).to_contain_text(f"{slides['chance']:.3g} matches by chance")
+    expect(chosen(page)).to_contain_text(f"the formula gives {own['chance']:.3g}.")
+    low, high = (f"{round(each):,}" for each in slides["interval_per_day"])
+    expect(chosen(page)).to_contain_text(f"a day of recorded time, {low} to {high}.")
+    expect(chosen(page).locator(".chart").get_by_text("by time slides")).to_be_visible()
+    shoot(page, "history-slides")
+
+
+def test_where_nothing_can_be_shifted_it_says_why(open_page: OpenPage, line: Line) -> None:
+    run = done(line, slides=5)
+    why = line.call("GET", "alerting", f"/v1/history-runs/{run}").json()["slides_unknown"]
+    page = open_page(f"/history?run={run}")
+    expect(chosen(page)).to_contain_text(f"{why[0].upper()}{why[1:]}.")
 
 
 def test_a_double_click_asks_once(open_page: OpenPage, line: Line) -> None:

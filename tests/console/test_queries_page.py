@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from services.console.drawing.run_charts import BLUE
 from tests.console.conftest import opened_anew, shoot
 from tests.console.line import Line
-from tests.console.past import running_past
+from tests.console.past import NOISY, noisy_hour, running_past
 from tests.patience import until
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ BANG: dict[str, Any] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def past(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with running_past(line, tmp_path_factory.mktemp("past")):
+    with running_past(line, tmp_path_factory.mktemp("past"), noisy_hour()):
         yield
 
 
@@ -334,6 +334,26 @@ def test_the_slider_says_what_the_run_says_and_what_is_applied_is_in_force(open_
     until(lambda: known(line, "choosy")["version"] == 2)
     assert known(line, "choosy")["query"]["within"][0]["threshold"] == 0.1
     expect(page.get_by_label("Versions")).to_contain_text("within[0].threshold: 0.3 → 0.1")
+
+
+def test_the_slider_draws_what_time_slides_say_of_chance_too(open_page: OpenPage, line: Line) -> None:
+    line.call("PUT", "alerting", "/v1/queries/slid", json=PAIR).raise_for_status()
+    page = open_page("/queries?query=slid")
+    card = page.get_by_label("Threshold").first
+    card.get_by_label("Over").select_option("other")
+    card.get_by_label("From (RFC 3339)").fill(NOISY["from"])
+    card.get_by_label("To (RFC 3339)").fill(NOISY["to"])
+    card.get_by_label("Chance by").select_option("100")
+    card.get_by_role("button", name="Look").click()
+    expect(card).to_contain_text("At the query's own threshold 100 time slides give")
+    asked = {**NOISY, "min_threshold": 0.02, "slides": 100}
+    run = line.call("POST", "alerting", "/v1/queries/slid/what-if", json=asked).json()
+    expect(card).to_contain_text(f"{run['slides']['chance']:.3g} matches by chance")
+    [own] = [each for each in run["curve"] if each["threshold"] == 0.3]
+    expect(card).to_contain_text(f"the formula gives {own['chance']:.3g}.")
+    for name in ("by chance", "by time slides"):
+        expect(card.locator(".chart").get_by_text(name, exact=True)).to_be_visible()
+    shoot(page, "queries-slider-slides")
 
 
 def asked_of(line: Line, id_: str) -> list[dict[str, Any]]:

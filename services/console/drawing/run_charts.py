@@ -11,7 +11,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from services.console.rest.run_answers import CurvePointAnswer
+from services.console.rest.run_answers import CurvePointAnswer, SlidesAnswer
 
 BLUE, AMBER, GREY = "#3d8fc4", "#b3760f", "#84909e"
 KINDS = {"added": (BLUE, "triangle"), "gone": (AMBER, "diamond"), "changed": (GREY, "circle")}
@@ -22,8 +22,13 @@ GRID = {"lineStyle": {"color": GREY, "opacity": 0.3}}
 class RunCurve:
     """The curve of a run; `choose` marks the threshold that is looked at."""
 
-    def __init__(self, points: Sequence[CurvePointAnswer], own_threshold: float | None) -> None:
-        self._chart = ui.echart(curve_options(points, own_threshold), renderer="svg").classes("chart")
+    def __init__(
+        self,
+        points: Sequence[CurvePointAnswer],
+        own_threshold: float | None,
+        slides: tuple[float, SlidesAnswer] | None = None,
+    ) -> None:
+        self._chart = ui.echart(curve_options(points, own_threshold, slides), renderer="svg").classes("chart")
         self._chart.props["role"] = "img"
         self._chart.props["aria-label"] = "Matches, episodes and chance at each threshold"
         if is_logarithmic(points) and not all(each.matches for each in points):
@@ -37,10 +42,15 @@ class RunCurve:
             self._chart.update()
 
 
-def curve_options(points: Sequence[CurvePointAnswer], own_threshold: float | None) -> dict[str, Any]:
+def curve_options(
+    points: Sequence[CurvePointAnswer],
+    own_threshold: float | None,
+    slides: tuple[float, SlidesAnswer] | None = None,
+) -> dict[str, Any]:
     """Return the chart of matches, episodes and chance, each a line of steps: what reaches the next threshold counts.
 
-    A step stands at its beginning, so that from behind one threshold on the line is as high as at the next.
+    A step stands at its beginning, so that from behind one threshold on the line is as high as at the next. What time
+    slides say of chance stands at their threshold, with its interval.
     """
     told = _told(points)
     is_wide = is_logarithmic(points)
@@ -48,6 +58,8 @@ def curve_options(points: Sequence[CurvePointAnswer], own_threshold: float | Non
     series = [_line(name, told[name], *look, is_wide=is_wide) for name, look in looks.items() if told[name]]
     if own_threshold is not None and series:
         series[0]["markLine"] = _own(own_threshold)
+    if slides is not None:
+        series.append(_slid(*slides, is_wide=is_wide))
     axis = {
         "type": "value",
         "name": "threshold",
@@ -93,6 +105,22 @@ def _line(name: str, points: Sequence[Sequence[float]], colour: str, dashes: str
         "showSymbol": len(drawn) < 12,
         "lineStyle": {"type": dashes, "width": 2.5, "color": colour},
         "itemStyle": {"color": colour},
+    }
+
+
+def _slid(threshold: float, slides: SlidesAnswer, *, is_wide: bool) -> dict[str, Any]:
+    """Return an upright line from end to end of the interval, with a mark at the mean."""
+    low, high = slides.interval
+    end: dict[str, Any] = {"symbol": "rect", "symbolSize": [14, 2]}
+    mean: dict[str, Any] = {"symbol": "diamond", "symbolSize": 10}
+    marks = [(low, end), (slides.chance, mean), (high, end)]
+    return {
+        "type": "line",
+        "name": "by time slides",
+        "data": [{"value": (threshold, count), **look} for count, look in marks if count > 0 or not is_wide],
+        "showSymbol": True,
+        "lineStyle": {"type": "solid", "width": 2, "color": GREY},
+        "itemStyle": {"color": GREY},
     }
 
 

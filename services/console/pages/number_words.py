@@ -17,6 +17,11 @@ def count(value: float) -> str:
     return f"{value:.3g}"
 
 
+def amount(value: float) -> str:
+    """Return for people what need not be whole: 0.0123, 4.57, 132, 12,300."""
+    return count(value) if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
 def counted(value: float, one: str, many: str | None = None) -> str:
     """Return a count with its noun: 1 record, 3,400 records."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"

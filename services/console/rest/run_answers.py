@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+DAY_S = 86_400.0
+
 
 class AnyRunAnswer(Struct, frozen=True, kw_only=True):
     """How far a run of either kind has come."""
@@ -34,6 +36,7 @@ class RunRequestAnswer(Struct, frozen=True, kw_only=True):
     as_live: bool
     min_threshold: float | None = None
     keeps_matches: bool = True
+    slides: int | None = None
 
     @property
     def query_id(self) -> str:
@@ -52,6 +55,28 @@ class CurvePointAnswer(Struct, frozen=True):
     chance_is_upper_bound: bool = False
 
 
+class SlidesAnswer(Struct, frozen=True, kw_only=True):
+    """What time slides say of chance at the query's own threshold."""
+
+    slides: int
+    chance: float
+    chance_per_day: float
+    interval_per_day: tuple[float, float]
+    recorded_s: float
+    areas: int
+    areas_left_out: int
+    slides_overlap: bool
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of `chance`, 90 %."""
+        days = self.recorded_s / self.areas / DAY_S
+        if self.chance_per_day > 0:
+            days = self.chance / self.chance_per_day
+        low, high = self.interval_per_day
+        return low * days, high * days
+
+
 class RunAnswer(AnyRunAnswer, frozen=True, kw_only=True):
     """A run as GET /v1/history-runs/{id} has it."""
 
@@ -63,6 +88,13 @@ class RunAnswer(AnyRunAnswer, frozen=True, kw_only=True):
     own_threshold: float | None = None
     curve: list[CurvePointAnswer] = field(default_factory=list)
     curve_of: str | None = None
+    slides: SlidesAnswer | None = None
+    slides_unknown: str | None = None
+
+    @property
+    def slides_at(self) -> tuple[float, SlidesAnswer] | None:
+        """What time slides say, and at which threshold."""
+        return None if self.slides is None or self.own_threshold is None else (self.own_threshold, self.slides)
 
     @property
     def has_matches(self) -> bool:

@@ -25,6 +25,7 @@ class AskForm:
         self._viewer = viewer
         self._query = queries[0] if queries else ""
         self._kind, self._source, self._least, self._counts_only = "", "", "", False
+        self._slides = ""
         with ui.element("details").classes("card ask").props('aria-label="Ask for a run"') as details:
             details.props["open"] = is_open
             Words("summary", "Ask for a run")
@@ -40,7 +41,9 @@ class AskForm:
         with ui.element("div").classes("row tools"):
             choice("Answer", KINDS, "", lambda value: self._set("_kind", value))
             choice("Read", SOURCES, "", lambda value: self._set("_source", value))
-            self._number("Curve from threshold", lambda value: self._set("_least", value))
+            of_threshold, of_slides = "min=0 max=1 step=any", "min=1 max=1000 step=1"
+            self._number("Curve from threshold", of_threshold, "its own", lambda value: self._set("_least", value))
+            self._number("Time slides", of_slides, "none", lambda value: self._set("_slides", value))
             self._check("Count only: the curve without the matches", lambda value: self._set("_counts_only", value))
         row = ui.element("div").classes("row")
         refused = Words("p", "").props("role=alert")
@@ -51,10 +54,10 @@ class AskForm:
         setattr(self, name, value)
 
     @staticmethod
-    def _number(label: str, on_change: Callable[[str], Any]) -> None:
+    def _number(label: str, allowed: str, without: str, on_change: Callable[[str], Any]) -> None:
         with ui.element("label").classes("choice"):
             Words("span", label).classes("choice-label")
-            field = ui.element("input").props('type=number min=0 max=1 step=any placeholder="its own"')
+            field = ui.element("input").props(f'type=number {allowed} placeholder="{without}"')
             field.on("input", lambda event: on_change(str(event.args)), js_handler=VALUE)
 
     @staticmethod
@@ -74,6 +77,8 @@ class AskForm:
             asked["source"] = self._source
         if self._least:
             asked["min_threshold"] = float(self._least)
+        if self._slides:
+            asked["slides"] = int(self._slides) if self._slides.isdecimal() else float(self._slides)
         return asked | ({"keeps_matches": False} if self._counts_only else {})
 
     def _change(self) -> ChangeRequest:

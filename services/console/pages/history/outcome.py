@@ -17,9 +17,10 @@ from services.console.pages.history.run_words import (
     range_of,
     state_of,
 )
-from services.console.pages.number_words import count, counted
+from services.console.pages.number_words import amount, counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.shell import Words, copy_button, figure
+from services.console.pages.slide_words import chance_by_slides, exact_slides
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import CurvePointAnswer, RunAnswer
 from services.console.rest.services import RestError, path_of
@@ -69,9 +70,11 @@ class RunOutcome:
             if run.curve_of:
                 Words("p", run.curve_of).classes("soft small")
             if len(run.curve) > 1:
-                RunCurve(run.curve, run.own_threshold)
+                RunCurve(run.curve, run.own_threshold, run.slides_at)
             if any(each.chance_is_upper_bound for each in run.curve):
                 Words("p", "By chance there are fewer matches than the figure says.").classes("soft small")
+            if said := chance_by_slides(run):
+                Words("p", said).props["title"] = exact_slides(run)
             with ui.element("details") as details:
                 details.props["open"] = len(run.curve) < 2
                 Words("summary", "As a table")
@@ -94,7 +97,6 @@ def _table(points: Sequence[CurvePointAnswer]) -> None:
 
 
 def _cell(value: float | None) -> None:
-    words = "–" if value is None else count(value) if value >= 100 or value == int(value) else f"{value:.3g}"
-    cell = Words("td", words).classes("number")
+    cell = Words("td", "–" if value is None else amount(value)).classes("number")
     if value is not None:
         cell.props["title"] = f"{value:.10g}"

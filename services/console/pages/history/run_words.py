@@ -55,7 +55,8 @@ def address_of(run: str, other: str | None = None) -> str:
 def kind_of(request: RunRequestAnswer) -> str:
     """Return how the past was asked."""
     kind = "as live" if request.as_live else "complete"
-    return f"{kind}, from the {request.source}" + ("" if request.keeps_matches else ", counted only")
+    slides = "" if request.slides is None else f", {counted(request.slides, 'time slide')}"
+    return f"{kind}, from the {request.source}" + ("" if request.keeps_matches else ", counted only") + slides
 
 
 def range_of(request: RunRequestAnswer | LearningRequestAnswer, times: TimeWords) -> str:

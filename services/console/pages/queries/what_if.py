@@ -21,6 +21,7 @@ from services.console.pages.queries.threshold_words import (
 )
 from services.console.pages.shell import VALUE, Words, button, change_button, choice, copy_button, figure, text_field
 from services.console.pages.shown_range import ShownRange, around
+from services.console.pages.slide_words import chance_by_slides, exact_slides
 from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
 from services.console.rest.documents import MatchAnswer, PageAnswer
@@ -37,6 +38,7 @@ RANGES = {
     "newest": "its newest matches",
     "other": "other times",
 }
+CHANCE_BY = {"": "the formula", "100": "the formula and 100 time slides"}
 LEAST = 0.02  # where the curve begins
 EXAMPLES = 4
 RUN_IS_OFF = "Start the archive and the history process (make up COINCIDE_ARCHIVE_PATH=..., make demo has both)."
@@ -47,7 +49,7 @@ class ThresholdSlider:
 
     def __init__(self, viewer: Viewer, query: QueryAnswer, when_applied: Callable[[], Awaitable[None]]) -> None:
         self._viewer, self._query, self._when_applied = viewer, query, when_applied
-        self._range, self._why = "day", ""
+        self._range, self._why, self._slides = "day", "", ""
         self._other = {"from": "", "to": ""}
         self._run: RunAnswer | None = None
         self._runs = PastRuns(viewer.rest, may_remove=viewer.may("queries"))
@@ -67,6 +69,7 @@ class ThresholdSlider:
                 with self._times:
                     for name in ("from", "to"):
                         text_field(f"{name.capitalize()} (RFC 3339)", "", partial(self._other.__setitem__, name))
+                choice("Chance by", CHANCE_BY, self._slides, lambda slides: setattr(self, "_slides", slides))
                 button("Look", self.look, kind="strong")
                 copy_button(self._command, does="Look")
             self._said = Words("p", "").props("role=status")
@@ -82,7 +85,8 @@ class ThresholdSlider:
         self._times.set_visibility(name == "other")
 
     def _asked(self, times: Mapping[str, int | str]) -> dict[str, int | float | str]:
-        return {**times, **({"min_threshold": min(LEAST, self._present)} if self._has_one else {})}
+        asked = {**times, **({"min_threshold": min(LEAST, self._present)} if self._has_one else {})}
+        return asked | ({"slides": int(self._slides)} if self._slides else {})
 
     async def _asked_times(self) -> Mapping[str, int | str]:
         if self._range == "other":
@@ -133,7 +137,9 @@ class ThresholdSlider:
     def _draw(self, run: RunAnswer) -> None:
         self._box.clear()
         with self._box:
-            self._curve = RunCurve(run.curve, self._present)
+            self._curve = RunCurve(run.curve, self._present, run.slides_at)
+            if said := chance_by_slides(run):
+                Words("p", said).props["title"] = exact_slides(run)
             with ui.element("label").classes("choice wide"):
                 ui.label("Threshold").classes("choice-label")
                 slider = ui.element("input").props(f"type=range min={LEAST} max=1 step=0.01")

@@ -1,7 +1,7 @@
 """What is drawn of a run: no 0 on a logarithmic scale, and a lane only for what differs."""
 
 from services.console.drawing.run_charts import curve_options, difference_options, is_logarithmic
-from services.console.rest.run_answers import CurvePointAnswer
+from services.console.rest.run_answers import CurvePointAnswer, SlidesAnswer
 
 
 def test_counts_that_differ_much_are_drawn_by_their_logarithms_without_zeros() -> None:
@@ -26,6 +26,29 @@ def test_counts_that_are_alike_are_drawn_as_they_are() -> None:
         "by chance": [(0.1, 0.5), (0.5, 0.1)],
     }
     assert curve_options([], 0.5)["series"] == []
+
+
+def test_time_slides_stand_at_their_threshold_with_their_interval() -> None:
+    points = [CurvePointAnswer(0.1, 5000, chance=4_000.0), CurvePointAnswer(0.5, 20, chance=0.8)]
+
+    def drawn(low: float) -> list[tuple[float, float]]:
+        slides = SlidesAnswer(
+            slides=10,
+            chance=1.0,
+            chance_per_day=24.0,
+            interval_per_day=(low, 60.0),
+            recorded_s=3_600.0,
+            areas=1,
+            areas_left_out=0,
+            slides_overlap=False,
+        )
+        [by_slides] = [each for each in curve_options(points, 0.5, (0.5, slides))["series"] if "step" not in each]
+        assert by_slides["name"] == "by time slides"
+        return [each["value"] for each in by_slides["data"]]
+
+    assert drawn(12.0) == [(0.5, 0.5), (0.5, 1.0), (0.5, 2.5)]
+    assert drawn(0.0) == [(0.5, 1.0), (0.5, 2.5)]  # a logarithm has no 0
+    assert {each["step"] for each in curve_options(points, 0.5)["series"]} == {"start"}
 
 
 def test_differences_have_a_lane_each_in_one_order() -> None:
