@@ -27,6 +27,14 @@ class ComparedMember(Struct):
     detected_at_us: int
 
 
+class ComparedEvidence(Struct, frozen=True, gc=False):
+    """What a comparison needs of evidence."""
+
+    bits: float | None
+    posterior: float | None
+    unknown: str | None = None
+
+
 class ComparedMatch(Struct):
     """What a comparison needs of a match record."""
 
@@ -36,6 +44,7 @@ class ComparedMatch(Struct):
     received_at_us: int
     members: list[ComparedMember]
     supersedes: list[str] = []
+    evidence: ComparedEvidence | None = None
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,29 @@
-"""Comparing two answers by the ids of their matches: which are added, gone and changed."""
+"""Comparing two answers by the ids of their matches: which are added, gone and changed, and so their evidence."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from msgspec.json import Decoder
 
 from services.history.replaying.request import RunRequest
-from services.history.replaying.run_folder import ComparedMatch, RunFolder
+from services.history.replaying.run_folder import ComparedEvidence, ComparedMatch, RunFolder
 from services.history.replaying.topic_records import TopicRecords, Topics
 
 ALIKE = 1e-9  # probabilities that differ by less are the same
 MOST_SHOWN = 1_000
 
 _decoder = Decoder(ComparedMatch)
+
+
+class _LiveEvidence(ComparedEvidence, frozen=True, gc=False, kw_only=True):
+    """A record of evidence, as far as it is compared."""
+
+    id: str
+    query: str
+
+
+_evidence_decoder = Decoder(_LiveEvidence)
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,44 @@ def compare(now: Iterable[ComparedMatch], before: Iterable[ComparedMatch], from_
     )
 
 
+Evidence = Mapping[str, ComparedEvidence]
+"""What is told of the evidence of matches, by their ids."""
+
+
+def compare_evidence(now: Iterable[ComparedMatch], before: Evidence) -> dict[str, Any]:
+    """Compare what is told of the evidence of some matches with what was told before; nothing where neither is."""
+    new = {match.id: match.evidence for match in now}
+    told, was = {id_ for id_, each in new.items() if each is not None}, new.keys() & before.keys()
+    both = sorted(told & was)
+    changed = [
+        {"id": id_, "before": before[id_].posterior, "now": each.posterior}
+        for id_ in both
+        if (each := new[id_]) is not None and each != before[id_]
+    ]
+    counts = {
+        "added": len(told - was),
+        "gone": len(was - told),
+        "changed": len(changed),
+        "same": len(both) - len(changed),
+    }
+    return {"evidence": {"counts": counts, "changed": changed[:MOST_SHOWN]}} if told | was else {}
+
+
+def _evidence_in(matches: Iterable[ComparedMatch]) -> Evidence:
+    return {match.id: match.evidence for match in matches if match.evidence is not None}
+
+
+def live_evidence(topic: TopicRecords, query: str) -> Evidence:
+    """Return the evidence that the live job has told of the matches of a query; what is told first counts."""
+    wanted, found = f'"query":"{query}"'.encode(), dict[str, ComparedEvidence]()
+    for record in topic.all(lambda: None):
+        if record.value is not None and wanted in record.value:
+            each = _evidence_decoder.decode(record.value)
+            if each.query == query:
+                found.setdefault(each.id, ComparedEvidence(each.bits, each.posterior, each.unknown))
+    return found
+
+
 class LiveMatches(NamedTuple):
     """The live job's matches of a query and a range, as far as the log still has them."""
 
@@ -90,15 +138,20 @@ def live_matches(topic: TopicRecords, request: RunRequest) -> LiveMatches:
 
 def compared(folder: RunFolder, other: RunFolder | None, topics: Topics) -> dict[str, Any]:
     """Compare a run with another one, or where that is None with the live records."""
-    summary = folder.summary()
+    summary, now = folder.summary(), [*folder.matches()]
     if other is not None:
-        told = {"with": other.summary()["run"]}
-        return {"run": summary["run"], **told, **compare(folder.matches(), other.matches()).to_json()}
+        before = [*other.matches()]
+        told = {**compare(now, before).to_json(), **compare_evidence(now, _evidence_in(before))}
+        return {"run": summary["run"], "with": other.summary()["run"], **told}
+    request = RunRequest.from_json(summary["request"])
     with topics("matches") as topic:
-        live = live_matches(topic, RunRequest.from_json(summary["request"]))
-    comparison = compare(folder.matches(), live.matches, live.from_us)
+        live = live_matches(topic, request)
+    comparison = compare(now, live.matches, live.from_us)
     told = comparison.to_json()
     told["counts"]["older"] = comparison.older
+    if "evidence" in summary:
+        with topics("evidence") as topic:
+            told |= compare_evidence(now, live_evidence(topic, request.query.id))
     return {"run": summary["run"], "with": "live", "live_from_us": live.from_us, **told}
 
 

@@ -17,7 +17,8 @@ from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
 from services.history.replaying.request import RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
-from services.history.replaying.topic_records import Offsets
+from services.history.replaying.topic_records import Offsets, TopicRecord
+from services.history.runs.comparing import compared
 from services.history.runs.live_answer import QueryChangeAt, Replay, VersionedQuery
 from services.history.runs.run import Run
 from spark_jobs.history import past_of
@@ -229,3 +230,41 @@ def test_no_change_is_parted_by_the_ends(changes: list[QueryChangeAt], ends: Off
     replay = Replay.of(FusionCore(STREAMS, Limits(), 0), topic, changes, {0: 0, 1: 0}, {0: 5, 1: 5})
     assert (replay.ends, len(replay.before)) == (ends, before)
     assert [*replay.before, *replay.after] == changes
+
+
+class Told:
+    """What a topic has, as a comparison reads it."""
+
+    def __init__(self, documents: Sequence[Any]) -> None:
+        self._values = [json.dumps(each, separators=(",", ":")).encode() for each in documents]
+
+    def first_offsets(self) -> dict[int, int]:
+        return {0: 0}
+
+    def all(self, check: Any) -> Iterator[TopicRecord]:
+        check()
+        yield from (TopicRecord(0, nth, b"bay", value) for nth, value in enumerate(self._values))
+
+
+def test_a_comparison_with_what_is_live_tells_other_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matches, evidence = told_live({0: put(0, QUERY)}, frames())
+    run, shorter = (run_over(tmp_path, logged, monkeypatch) for logged in (frames(), frames()[:-1]))
+    known = sorted(id_ for id_, each in evidence.items() if each["posterior"] is not None)
+    other = {**evidence[known[0]], "posterior": 1.5}
+    live = [*(each for id_, each in evidence.items() if id_ not in known[:2]), other, {**other, "posterior": 0.5}]
+
+    @contextmanager
+    def opened(name: str) -> Iterator[Any]:
+        yield Told([*matches.values()] if name == "matches" else live)
+
+    topics: Any = opened
+    run.execute()
+    told = compared(run.reporter.folder, None, topics)["evidence"]
+    assert told["counts"] == {"added": 1, "gone": 0, "changed": 1, "same": len(matches) - 2}
+    assert told["changed"] == [{"id": known[0], "before": 1.5, "now": evidence[known[0]]["posterior"]}]
+    whole = RunFolder(run.reporter.folder.path.rename(tmp_path / "whole"))
+    to_come = shorter.execute()["evidence_to_come"]
+    counts = compared(whole, shorter.reporter.folder, topics)["evidence"]["counts"]
+    assert counts == {"added": to_come, "gone": 0, "changed": 0, "same": len(matches) - to_come}
+    back = compared(shorter.reporter.folder, whole, topics)["evidence"]["counts"]
+    assert back == {**counts, "added": 0, "gone": to_come}

@@ -100,10 +100,12 @@ def test_a_run_as_live_tells_the_evidence_that_is_live(tmp_path: Path) -> None:
         said = ended(line, run)
         lines = line.call("GET", f"/v1/history-runs/{run}/matches").raise_for_status().text.splitlines()
         live = evidence_of(line)
+        compared = line.call("GET", f"/v1/history-runs/{run}/compare").raise_for_status().json()["evidence"]
     told = {match["id"]: match["evidence"] for match in map(json.loads, lines)}
     assert {id_: told[id_] for id_ in live} == live
     assert len(live) > 10
     assert (said["evidence"], said["evidence_to_come"]) == (len(told), 0)
+    assert compared == {"counts": {"added": 0, "gone": 0, "changed": 0, "same": len(told)}, "changed": []}
 
 
 def evidence_of(line: ServiceProcess) -> dict[str, Any]:
