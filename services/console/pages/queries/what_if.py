@@ -38,7 +38,7 @@ RANGES = {
     "newest": "its newest matches",
     "other": "other times",
 }
-CHANCE_BY = {"": "the formula", "100": "the formula and 100 time slides"}
+CHANCE_BY = {"": "the formula", "100": "also 100 time slides"}
 LEAST = 0.02  # where the curve begins
 EXAMPLES = 4
 RUN_IS_OFF = "Start the archive and the history process (make up COINCIDE_ARCHIVE_PATH=..., make demo has both)."
