@@ -65,7 +65,8 @@ class ShiftedTuple:
         for a in group:
             for b, sums in links.path_sums(a).items():
                 if b not in group:
-                    within = (each for each in sums if _is_within(each, furthest[a, b], furthest[b, a]))
+                    most_us, least_us = int(furthest[a, b]), int(furthest[b, a])  # fractions overflow those of numpy
+                    within = (each for each in sums if _is_within(each, most_us, least_us))
                     found += [_apart(members[a], members[b], each) for each in sorted(within)]
         high, low = (np.concatenate([getattr(each, part) for each in found]) for part in ("high", "low"))
         order = np.lexsort((low, high))

@@ -53,6 +53,13 @@ def test_two_clocks_of_all_members_are_exact(graph: ConstraintGraph, drawn: list
     assert found.upper[0] - found.lower[0] <= 1e-3
 
 
+@pytest.mark.parametrize("window_s", [0.3, 0.8, 10.1])
+def test_an_end_of_a_window_that_no_float_is(window_s: float) -> None:
+    path = ConstraintGraph.path("abc", Window(window_s))
+    found = joint(path, [OWN] * 3, [0, 0, 12 * SECOND], [0, 0, -1], [GATEWAY])
+    assert found.value[0] == pytest.approx(2 * window_s / 60, abs=1e-12)
+
+
 def test_what_all_members_share_cancels() -> None:
     graph = ConstraintGraph.binary("a", "b", Window(1))
     for apart_us, probability in ((300_000, 1.0), (20_000_000, 0.0)):
