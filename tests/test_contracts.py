@@ -309,7 +309,7 @@ def test_the_examples_of_evidence_are_read_as_written_and_their_figures_are_righ
         {"unknown": "too_much_work"},
         {"rates": "guessed"},
         {"posterior": 1.1},
-        {"terms": [{"kind": "luck", "bits": 1, "sentence": "So it is."}]},
+        {"terms": [{"kind": "times", "sentence": "So it is."}]},
         {"members": [{"sensor": "imb", "id": "imb-1"}]},
     ],
     ids=str,
@@ -318,6 +318,12 @@ def test_evidence_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> N
     assert faults("evidence", {**EVIDENCE, **wrong})
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(json.dumps({**EVIDENCE, **wrong}), type=EvidenceRecord)
+
+
+def test_a_term_of_a_newer_kind_is_not_as_agreed_and_is_read() -> None:
+    newer = {**EVIDENCE, "terms": [{"kind": "luck", "bits": 1.0, "sentence": "So it is."}]}
+    assert faults("evidence", newer)
+    assert json.loads(msgspec.json.encode(msgspec.json.decode(json.dumps(newer), type=EvidenceRecord))) == newer
 
 
 def test_the_example_of_sensors_health_is_one_and_its_figures_are_right() -> None:

@@ -15,6 +15,8 @@ from coincide.arrays.numbers import real_numbers, whole_numbers
 from coincide.errors import RateError
 from coincide.evidence.network import Network, rates
 from coincide.evidence.one_source import Travel, one_source_density
+from coincide.evidence.shared_offsets import clock_codes, share_a_clock
+from coincide.templates.clocked import are_clocked, whole_of
 from coincide.templates.histogram import Histogram
 
 EVENTS_UNKNOWN = "rate_of_events"
@@ -34,7 +36,9 @@ class EvidenceColumns:
     member_bits : ndarray of float64, shape (k, n)
         How well each member's sensor hears events, against how often it reports something else; 0: no such member.
     times_bits : ndarray of float64, shape (n,)
-        How well the reported times fit one event; minus infinity if no event explains them.
+        How well the reported times fit one event, were no clock shared; minus infinity if no event explains them.
+    clock_bits : ndarray of float64, shape (n,)
+        What it adds that members share clocks; 0 where none do.
     silent_bits : ndarray of float64, shape (sensors, n)
         That a live sensor did not hear the event; 0 for those that did, and for those that are not known to live.
     unknown : ndarray of str, shape (n,)
@@ -44,6 +48,7 @@ class EvidenceColumns:
     event_bits: FloatArray
     member_bits: FloatArray
     times_bits: FloatArray
+    clock_bits: FloatArray
     silent_bits: FloatArray
     unknown: LabelArray
 
@@ -54,13 +59,14 @@ class EvidenceColumns:
         """Return the evidence of one match, with these rows of its members."""
         own = slice(nth, nth + 1)
         members, silent = self.member_bits[rows, own], self.silent_bits[:, own]
-        return EvidenceColumns(self.event_bits[own], members, self.times_bits[own], silent, self.unknown[own])
+        times, clock = self.times_bits[own], self.clock_bits[own]
+        return EvidenceColumns(self.event_bits[own], members, times, clock, silent, self.unknown[own])
 
     @cached_property
     def bits(self) -> FloatArray:
         """Log2 of one event against chance, float64 (n,); NaN where a rate is not known."""
         members, silent = self.member_bits.sum(axis=0), self.silent_bits.sum(axis=0)
-        bits: FloatArray = self.event_bits + members + self.times_bits + silent
+        bits: FloatArray = self.event_bits + members + self.times_bits + self.clock_bits + silent
         return bits
 
     @cached_property
@@ -138,12 +144,32 @@ def evidence_columns(
         member = np.where(present, np.log2(network.heard_by)[place] - np.log2(own_hz), 0.0)
         silent = np.log2(1.0 - network.heard_by)[:, None]
         times = np.log2(density)
+    clock = _clock_bits(times, templates, template_index, detected_at_us, travel)
     hears = np.zeros(alive.shape, np.bool_)
     hears[place[present], np.nonzero(present)[1]] = True
     unknown = np.where(np.isnan(member).any(axis=0), UNPAIRED_UNKNOWN, "")
     events = np.full(len(times), np.log2(network.events_hz))
     unknown = np.where(np.isnan(events), EVENTS_UNKNOWN, unknown)
-    return EvidenceColumns(events, member, times, np.where(alive & ~hears, silent, 0.0), unknown)
+    return EvidenceColumns(events, member, times - clock, clock, np.where(alive & ~hears, silent, 0.0), unknown)
+
+
+def _clock_bits(
+    times_bits: FloatArray,
+    templates: Sequence[Histogram],
+    template_index: npt.ArrayLike,
+    detected_at_us: npt.ArrayLike,
+    travel: Travel | None,
+) -> FloatArray:
+    """Return how much better the times fit than whole errors do that are independent; 0 where no event fits these."""
+    bits = np.zeros(len(times_bits))
+    if not are_clocked(templates):
+        return bits
+    index, at_us = np.asarray(template_index), np.asarray(detected_at_us)
+    shared = np.flatnonzero(share_a_clock(clock_codes(templates, index)).any(axis=0))
+    alone = one_source_density([*map(whole_of, templates)], index[:, shared], at_us[:, shared], travel)
+    is_both = np.isfinite(times_bits[shared]) & (alone > 0)
+    bits[shared[is_both]] = times_bits[shared[is_both]] - np.log2(alone[is_both])
+    return bits
 
 
 def _sensors(sensor: npt.ArrayLike | None, present: BoolArray, sensors: int) -> IndexArray:

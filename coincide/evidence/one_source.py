@@ -15,9 +15,11 @@ from coincide.arrays.numbers import whole_numbers
 from coincide.constraints.graph import ConstraintGraph, induced
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, HistogramError, OffsetError, WindowError
+from coincide.evidence.shared_offsets import clock_codes, density_on_clocks, share_a_clock
 from coincide.probability.difference import EXACT_OFFSET_US
 from coincide.probability.joint.probability import joint_probabilities
 from coincide.probability.piecewise import BreakPoints, total
+from coincide.templates.clocked import are_clocked, own_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import StackedTemplates, TemplateColumns, checked_templates, rows_alike
 
@@ -43,6 +45,9 @@ def one_source_density(
     With `travel` it comes to different sensors at different moments. All that these windows allow are equally likely:
 
         f(r) = P(all windows hold) / volume of what they allow
+
+    Members that share a clock have its error in common: what each has of its own counts between them, and the density
+    is averaged over the error of the clock. If all are on one clock, that cancels.
 
     For two members in a window of d seconds either way that is P / 2d, and with d it tends to the first form.
 
@@ -150,6 +155,24 @@ def volume(graph: ConstraintGraph) -> float:
 
 
 def _at_one_moment(templates: Sequence[Histogram], index: IndexArray, times_us: Int64Array) -> FloatArray:
+    """Return the density of each match, by what its members have of their own where one clock has them all."""
+    if not are_clocked(templates):
+        return _independent(templates, index, times_us)
+    codes = clock_codes(templates, index)
+    shared = share_a_clock(codes)
+    cancels = shared.all(axis=0) & (codes == codes[0]).all(axis=0)
+    on_clocks = shared.any(axis=0) & ~cancels
+    density, plain = np.zeros(index.shape[1]), np.flatnonzero(~on_clocks)
+    within = index + cancels * len(templates)
+    density[plain] = _independent((*templates, *map(own_of, templates)), within[:, plain], times_us[:, plain])
+    for number in np.flatnonzero(on_clocks).tolist():
+        members = [templates[each] for each in index[:, number].tolist()]
+        reported_s = (times_us[:, number] - times_us[0, number]) / 1e6
+        density[number] = density_on_clocks(members, reported_s.tolist())
+    return density
+
+
+def _independent(templates: Sequence[Histogram], index: IndexArray, times_us: Int64Array) -> FloatArray:
     stack = StackedTemplates(templates)
     buckets = stack.buckets[index]
     density = np.zeros(index.shape[1])

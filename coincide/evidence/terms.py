@@ -10,15 +10,16 @@ from typing import Literal
 import numpy as np
 
 from coincide.arrays.numbers import is_whole
-from coincide.arrays.spoken import spoken
+from coincide.arrays.spoken import about_s, spoken
 from coincide.errors import HistogramError, OffsetError, RateError
 from coincide.evidence.bits import EvidenceColumns, evidence_columns
 from coincide.evidence.network import Network
 from coincide.evidence.one_source import Travel
+from coincide.probability.joint.shifted_tuple import members_by_clock
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_templates
 
-Kind = Literal["events", "member", "times", "silent"]
+Kind = Literal["events", "member", "times", "clock", "silent"]
 UNITS = ((1.0, "second"), (60.0, "minute"), (3_600.0, "hour"), (86_400.0, "day"), (31_557_600.0, "year"))
 
 
@@ -120,7 +121,7 @@ def evidence_of(
     )
     if columns.unknown[0]:
         return MatchEvidence(None, None, (), str(columns.unknown[0]))
-    terms = tuple(evidence_terms(columns, network, place, network.unpaired_hz[place].tolist()))
+    terms = tuple(evidence_terms(columns, network, place, network.unpaired_hz[place].tolist(), known))
     return MatchEvidence(float(columns.bits[0]), float(columns.posterior[0]), terms)
 
 
@@ -131,7 +132,11 @@ def _positions(field: str, names: Sequence[str], network: Network) -> list[int]:
 
 
 def evidence_terms(
-    columns: EvidenceColumns, network: Network, place: Sequence[int], unpaired_hz: Sequence[float]
+    columns: EvidenceColumns,
+    network: Network,
+    place: Sequence[int],
+    unpaired_hz: Sequence[float],
+    templates: Sequence[Histogram],
 ) -> Iterator[EvidenceTerm]:
     """Yield the terms of one match.
 
@@ -144,6 +149,8 @@ def evidence_terms(
         The position in `network.sensors` of each member's sensor.
     unpaired_hz : sequence of float
         The rate of unpaired detections that each member was judged by.
+    templates : sequence of Histogram
+        Of each member: they say who shares a clock.
     """
     yield EvidenceTerm("events", float(columns.event_bits[0]), f"An event comes {how_often(network.events_hz)}.")
     for member, at in enumerate(place):
@@ -152,6 +159,9 @@ def evidence_terms(
         sentence = f"{name} hears {share} of the events, and makes {others}."
         yield EvidenceTerm("member", float(columns.member_bits[member, 0]), sentence, name)
     yield EvidenceTerm("times", float(columns.times_bits[0]), _times_sentence(columns, len(place)))
+    if columns.clock_bits[0] != 0:
+        sentence = _clocks_sentence([network.sensors[at] for at in place], templates)
+        yield EvidenceTerm("clock", float(columns.clock_bits[0]), sentence)
     for at in np.flatnonzero(columns.silent_bits[:, 0]).tolist():
         name, bits = network.sensors[at], float(columns.silent_bits[at, 0])
         sentence = f"{name} is alive and silent, and misses {_percent(1 - network.heard_by[at])} of the events."
@@ -163,7 +173,22 @@ def _times_sentence(columns: EvidenceColumns, members: int) -> str:
     if density == 0:
         return "No one event makes reports at these distances."
     unit = "per second" if members == 2 else f"per second to the power of {members - 1}"
-    return f"Reports of one event come at these distances with a density of {spoken(density)} {unit}."
+    unless = ", were no clock shared" if columns.clock_bits[0] != 0 else ""
+    return f"Reports of one event come at these distances with a density of {spoken(density)} {unit}{unless}."
+
+
+def _clocks_sentence(names: Sequence[str], templates: Sequence[Histogram]) -> str:
+    shared = [
+        f"{_listed([names[each] for each in group])} share the clock {template.clock}, "
+        f"which may be off by {about_s(max(abs(template.error.earliest_s), abs(template.error.latest_s)))}"
+        for group, template in members_by_clock(templates).items()
+        if len(group) > 1
+    ]
+    return f"{'; '.join(shared)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def how_often(rate_hz: float, what: str = "") -> str:

@@ -40,8 +40,9 @@ def posterior_with_others(
     over 1 and the weight of all that may have made any of them and are heard by two sensors or more. It takes it that
     at most one event was close enough to have made any of the members.
 
-    All sensors count as alive. The times at which an event comes to the sensors have to be in their templates. Where
-    nobody else reports anything, and no other sensor is there, it is the posterior of `evidence_of`.
+    All sensors count as alive, and clocks that they share as independent. The times at which an event comes to the
+    sensors have to be in their templates. Where nobody else reports anything, and no other sensor is there, it is the
+    posterior of `evidence_of`.
 
     Parameters
     ----------

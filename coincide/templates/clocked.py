@@ -136,6 +136,11 @@ def own_of(template: Histogram) -> Histogram:
     return template.own if isinstance(template, ClockedHistogram) else template
 
 
+def whole_of(template: Histogram) -> Histogram:
+    """Return the whole error of a template, as if nobody shared its clock."""
+    return Histogram(template.edges_s, template.mass) if isinstance(template, ClockedHistogram) else template
+
+
 def between(u: Histogram, v: Histogram) -> tuple[Histogram, Histogram]:
     """Return what counts between two events: their own errors if they share a clock, else the whole ones.
 

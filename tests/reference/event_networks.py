@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide import ConstraintGraph, Detections, Histogram, Network, Window, window_join
+from coincide.clocks import Clock
 from coincide.evidence import Hearings, Learnt, SetPosteriors, evidence_of_sets, fixed_point
+from coincide.templates.clocked import whole_of
 
 Ints = npt.NDArray[np.int64]
 STRETCH_S = 1_000  # nothing hangs together beyond it
 CLOCK = Histogram.uniform(-1, 1)
+OFFSET = Histogram.uniform(-2, 2)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Simulation:
     """A network whose rates are declared, and how it is simulated.
 
     `travel_s`: the event comes to the sensors at different times, at most so far apart; all such times are as likely.
+    `gateways`: the sensors are on so many, in their order; each has a clock that is wrong by `offset`, anew in each
+    stretch, and `clock` is what is a sensor's own.
     """
 
     name: str
@@ -51,6 +56,19 @@ class Simulation:
     lasts_s: float
     clock: Histogram = CLOCK
     travel_s: float = 0.0
+    gateways: int = 0
+    offset: Histogram = OFFSET
+
+    @property
+    def templates(self) -> list[Histogram]:
+        """Of each sensor."""
+        if not self.gateways:
+            return [self.clock] * self.sensors
+        return [Clock(f"gw-{each}", self.offset).template(self.clock) for each in self._gateway]
+
+    @property
+    def _gateway(self) -> Ints:
+        return np.arange(self.sensors) * max(self.gateways, 1) // self.sensors
 
     @property
     def names(self) -> list[str]:
@@ -68,10 +86,13 @@ class Simulation:
         false = rng.poisson(self.noise_hz * self.lasts_s, self.sensors)
         moment_s = np.concatenate((comes_s[event, hears], rng.uniform(0, self.lasts_s, false.sum())))
         error_s = np.asarray(self.clock.quantile(rng.random(len(moment_s))))
-        at_us = np.round((moment_s - error_s) * 1e6).astype(np.int64)
         sensor = np.concatenate((hears, np.repeat(np.arange(self.sensors), false)))
         of_event = np.concatenate((event, np.full(false.sum(), -1)))
         stretch = np.floor(np.concatenate((happened_s[event], moment_s[len(event) :])) / STRETCH_S).astype(np.int64)
+        if self.gateways:
+            shares = rng.random((int(stretch.max(initial=0)) + 1, self.gateways))
+            error_s = error_s + np.asarray(self.offset.quantile(shares))[stretch, self._gateway[sensor]]
+        at_us = np.round((moment_s - error_s) * 1e6).astype(np.int64)
         order = np.lexsort((at_us, stretch))
         return Log(at_us[order], sensor[order], stretch[order], of_event[order])
 
@@ -88,8 +109,8 @@ class Simulation:
         """Return the sets that the library's join finds, as rows of positions in the log."""
         rows = {name: np.flatnonzero(log.sensor == nth) for nth, name in enumerate(self.names)}
         batches = {
-            name: Detections(log.at_us[own], [self.clock], area=log.stretch[own], sensor=log.sensor[own])
-            for name, own in rows.items()
+            name: Detections(log.at_us[own], [template], area=log.stretch[own], sensor=log.sensor[own])
+            for (name, own), template in zip(rows.items(), self.templates, strict=True)
         }
         graph = ConstraintGraph.clique(self.names, Window(0.8), threshold)
         found = window_join(batches, graph, at_least=2 if self.sensors > 2 else None, max_candidates=10**7)
@@ -99,15 +120,20 @@ class Simulation:
         return np.array(columns)
 
     def judged(
-        self, log: Log, network: Network | None = None, travel: Window | None = None, sets: Ints | None = None
+        self,
+        log: Log,
+        network: Network | None = None,
+        travel: Window | None = None,
+        sets: Ints | None = None,
+        *,
+        shares_clocks: bool = True,
     ) -> SetPosteriors:
-        """Return what the library says of the sets."""
+        """Return what the library says of the sets; if not `shares_clocks`, as if each sensor had its own clock."""
         sets = self.sets(log) if sets is None else sets
-        nothing = np.zeros(len(log.at_us), np.int64)
         return evidence_of_sets(
             network or self.network,
-            [self.clock],
-            nothing,
+            self.templates if shares_clocks else [*map(whole_of, self.templates)],
+            log.sensor,
             log.at_us,
             log.sensor,
             sets,

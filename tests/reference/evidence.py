@@ -62,3 +62,44 @@ def shares(matches: Sequence[Set], weights: Sequence[Fraction]) -> list[Fraction
     return [
         sum((weight for way, weight in of_ways if each in way), Fraction(0)) / whole for each in range(len(matches))
     ]
+
+
+def density_on_clocks(
+    own: Sequence[Histogram], at_us: Sequence[int], clocks: Sequence[int], errors: Sequence[Histogram]
+) -> Fraction:
+    """Average `density_of_one_moment` over the offsets of one or two clocks; -1: a member is on none.
+
+    Edges and times are whole seconds, and nothing of `own` is an exact time. With the first clock fixed, the density
+    is a straight line in the offset of the second, between whole seconds and those plus the first one's. So the middle
+    of each stretch is enough. What is left is a polynomial of degree two in the first offset between whole seconds,
+    for which Simpson's rule is exact.
+    """
+    first, *second = errors
+    total = Fraction(0)
+    for start, length, share in _stretches(first, {Fraction(0)}):
+        points = [(start, 1), (start + length / 2, 4), (start + length, 1)] if length else [(start, 6)]
+        for offset, weight in points:
+            if not second:
+                total += share * Fraction(weight, 6) * _moved_density(own, at_us, clocks, {0: offset})
+                continue
+            for other, width, part in _stretches(second[0], {Fraction(0), offset % 1}):
+                offsets = {0: offset, 1: other + width / 2}
+                total += share * part * Fraction(weight, 6) * _moved_density(own, at_us, clocks, offsets)
+    return total
+
+
+def _moved_density(
+    own: Sequence[Histogram], at_us: Sequence[int], clocks: Sequence[int], offsets: dict[int, Fraction]
+) -> Fraction:
+    moved = [at + int(10**6 * offsets.get(clock, Fraction(0))) for at, clock in zip(at_us, clocks, strict=True)]
+    return density_of_one_moment(own, moved)
+
+
+def _stretches(error: Histogram, parts: set[Fraction]) -> Iterator[tuple[Fraction, Fraction, Fraction]]:
+    """Cut each bucket at whole seconds plus each of these parts: start, length and probability of a stretch."""
+    for (lo, hi), mass in zip(pairwise(map(Fraction, error.edges_s.tolist())), error.mass.tolist(), strict=True):
+        if lo == hi:
+            yield lo, Fraction(0), Fraction(mass)
+        cuts = {second + part for second in range(int(lo), int(hi)) for part in parts} | {lo, hi}
+        for start, stop in pairwise(sorted(each for each in cuts if lo <= each <= hi)):
+            yield start, stop - start, Fraction(mass) * (stop - start) / (hi - lo)

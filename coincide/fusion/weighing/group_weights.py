@@ -16,6 +16,7 @@ from coincide.fusion.weighing.match_groups import MatchGroup
 from coincide.fusion.weighing.pending_match import MOST_PARTS, DetectionKey, PendingMatch, PendingMember
 from coincide.queries import Query
 from coincide.queries.joins.event_rule import EventRule
+from coincide.templates.histogram import Histogram
 from coincide.templates.packed import unpacked
 from coincide.wire.results.evidence_record import (
     IMPOSSIBLE,
@@ -120,6 +121,16 @@ class GroupWeights:
         return np.array([nan if each is None else each for each in rates])
 
     @cached_property
+    def _packed(self) -> list[tuple[bytes, ...]]:
+        """The packed template of each detection."""
+        return [member.template for member in self._detections.values()]
+
+    @cached_property
+    def _templates(self) -> dict[tuple[bytes, ...], Histogram]:
+        """Each template once, by what it is packed."""
+        return {each: unpacked(each) for each in dict.fromkeys(self._packed)}
+
+    @cached_property
     def _network(self) -> Network:
         return Network(self._sensors, self.rule.events_hz, self.rule.heard_by, None)
 
@@ -134,12 +145,11 @@ class GroupWeights:
 
     @cached_property
     def _posteriors(self) -> SetPosteriors:
-        packed = [member.template for member in self._detections.values()]
-        templates = {each: nth for nth, each in enumerate(dict.fromkeys(packed))}
+        number = {each: nth for nth, each in enumerate(self._templates)}
         return evidence_of_sets(
             self._network,
-            [unpacked(each) for each in templates],
-            [templates[each] for each in packed],
+            list(self._templates.values()),
+            [number[each] for each in self._packed],
             [member.key.detected_at_us for member in self._detections.values()],
             self._sensor,
             self._sets,
@@ -172,7 +182,9 @@ class GroupWeights:
         rows = np.flatnonzero(parts.members[:, whole] != -1)
         present = parts.members[rows, whole]
         rates = self._unpaired_hz[present].tolist()
-        terms = evidence_terms(evidence.of_one(whole, rows), self._network, self._sensor[present].tolist(), rates)
+        templates = [self._templates[self._packed[each]] for each in present.tolist()]
+        sensors = self._sensor[present].tolist()
+        terms = evidence_terms(evidence.of_one(whole, rows), self._network, sensors, rates, templates)
         return [
             TermRecord(
                 kind=each.kind,

@@ -14,7 +14,16 @@ from coincide.wire.results.result_fields import DetectionId, MembersArea, QueryI
 #: What the match of evidence says itself.
 OF_THE_MATCH = ("v", "query", "query_version", "area")
 
-TermKind = Literal["events", "member", "times", "silent"]
+#: Read as any text: a reader passes on a term of a kind that is newer than itself.
+TermKind = Annotated[
+    str,
+    Meta(
+        description="events: how often events come; member: how well a member's sensor hears events, against how "
+        "much else it reports; times: how well the times fit one event, were no clock shared; clock: what it adds "
+        "that members share clocks; silent: a live sensor did not hear it.",
+        extra_json_schema={"enum": ["events", "member", "times", "clock", "silent"]},
+    ),
+]
 RatesSource = Literal["declared", "learnt"]
 
 EvidenceUnknown = Literal["not_watched_yet", "too_much_work", "equal", "filtered", "impossible"]
@@ -40,14 +49,10 @@ EvidenceReason = Annotated[
 class TermRecord(Struct, frozen=True, kw_only=True, gc=False):
     """One term of the bits, and what it is in words."""
 
-    kind: Annotated[
-        TermKind,
-        Meta(
-            description="events: how often events come; member: how well a member's sensor hears events, against how "
-            "much else it reports; times: how well the times fit one event; silent: a live sensor did not hear it."
-        ),
-    ]
-    sensor: Annotated[SensorId | UnsetType, Meta(description="Whose term it is; absent of events and times.")] = UNSET
+    kind: TermKind
+    sensor: Annotated[
+        SensorId | UnsetType, Meta(description="Whose term it is; absent of events, times and clock.")
+    ] = UNSET
     bits: Annotated[
         float,
         Meta(description="How much it adds. Rates count per second, so a term alone depends on the unit of time."),

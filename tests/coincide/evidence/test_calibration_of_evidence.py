@@ -14,6 +14,12 @@ CASES = [
     Simulation("crowded", 4, 0.05, 0.7, 0.1, 4_000),
 ]
 
+OWN, OFFSET = Histogram.uniform(-0.2, 0.2), Histogram.uniform(-2, 2)
+GATEWAYS = [
+    Simulation("gateways", 4, 0.01, 0.8, 0.02, 60_000, OWN, gateways=2, offset=OFFSET),
+    Simulation("busy gateways", 4, 0.03, 0.7, 0.1, 40_000, OWN, gateways=2, offset=OFFSET),
+]
+
 
 def is_off(of: Bin, slack: float = 0.02) -> bool:
     """Whether a bin is further off than 4 standard deviations and a little explain: groups are not independent."""
@@ -29,6 +35,23 @@ def test_the_share_of_one_event_is_the_mean_posterior(case: Simulation) -> None:
     bins = tenths(found.shared.value, log.is_event(found.parts.members), least=100)
     assert bins
     assert [each for each in bins if is_off(each)] == []
+
+
+@pytest.mark.parametrize("case", GATEWAYS, ids=lambda each: each.name)
+def test_so_it_is_on_gateways_whose_clocks_are_wrong(case: Simulation) -> None:
+    log = case.log(np.random.default_rng(11))
+    found = case.judged(log, sets=case.sets(log, threshold=0.002))
+    bins = tenths(found.shared.value, log.is_event(found.parts.members), least=100)
+    assert bins
+    assert [each for each in bins if is_off(each)] == []
+
+
+def test_errors_of_shared_clocks_that_are_taken_for_independent_hide_events() -> None:
+    case = GATEWAYS[1]
+    log = case.log(np.random.default_rng(11))
+    found = case.judged(log, sets=case.sets(log, threshold=0.002), shares_clocks=False)
+    bins = tenths(found.shared.value, log.is_event(found.parts.members), least=100)
+    assert any(is_off(each) and each.said < each.true for each in bins)
 
 
 def test_pairs_that_are_judged_one_by_one_are_too_bold_where_it_is_busy() -> None:

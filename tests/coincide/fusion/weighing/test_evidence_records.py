@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from coincide import Histogram
+from coincide.clocks import Clock
+from coincide.evidence import one_source_density
 from coincide.fusion.control.host import Host
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
@@ -14,6 +16,7 @@ from coincide.fusion.rows.rates import Background
 from coincide.fusion.weighing import match_groups, shard_evidence
 from coincide.fusion.weighing.unpaired_rates import unpaired_hz
 from coincide.queries.joins.event_rule import EventRule
+from coincide.templates.clocked import whole_of
 from tests.coincide.fusion.inputs import Row, frame, put, removal, started
 
 CLOCK = Histogram.uniform(-1, 1)
@@ -146,6 +149,33 @@ def test_a_sensor_that_lives_and_is_silent_speaks_against_an_event() -> None:
     assert lively["terms"][-1]["bits"] == pytest.approx(log2(1 - 0.8))
     assert lively["bits"] < without["bits"] - 2
     assert late["terms"][-1]["sensor"] == "east"  # five of its mean intervals have not passed
+
+
+def test_a_clock_that_members_share_is_a_term_of_its_own() -> None:
+    own = Histogram.uniform(-0.1, 0.1)
+    gateway = Clock("gw-7", Histogram.uniform(-3, 3)).template(own)
+    told = []
+    for template in (gateway, whole_of(gateway)):
+        core = begun()
+        core.push(
+            [
+                frame(
+                    20,
+                    [
+                        Row(f"{at_s}", at_s, template, sensor=name)
+                        for name, at_s in (("north", 1_000.0), ("south", 1_000.1))
+                    ],
+                )
+            ]
+        )
+        told += evidence(core.push([clock(21)]))
+    on_clock, alone = told
+    assert [term["kind"] for term in on_clock["terms"]] == ["events", "member", "member", "times", "clock"]
+    assert on_clock["terms"][-1]["sentence"] == "north and south share the clock gw-7, which may be off by 3 s."
+    density = [one_source_density([each], [[0], [0]], [[0], [100_000]])[0] for each in (own, whole_of(gateway))]
+    assert on_clock["terms"][-1]["bits"] == pytest.approx(log2(density[0] / density[1]))
+    assert on_clock["bits"] == pytest.approx(sum(term["bits"] for term in on_clock["terms"]))
+    assert on_clock["bits"] == pytest.approx(alone["bits"] + on_clock["terms"][-1]["bits"])
 
 
 def test_of_more_sensors_than_are_weighed_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
