@@ -92,6 +92,8 @@ class TravelTimes:
 
     def slowness_at_s_m(self, distance_m: FloatArray) -> FloatArray:
         """Return how much longer each further metre takes at a distance."""
+        if len(self.slowness_s_m) == 1:
+            return np.full(np.shape(distance_m), self.slowness_s_m[0])
         row = np.searchsorted(self.distance_m, distance_m, side="right") - 1
         slowness: FloatArray = self.slowness_s_m[np.clip(row, 0, len(self.slowness_s_m) - 1)]
         return slowness

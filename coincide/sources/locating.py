@@ -230,9 +230,11 @@ def _when_s(density: ReportDensity, found: FoundCells) -> tuple[float, float, fl
     time_s, weight = (each.ravel() for each in density.over_time(found.arrivals.take(rows)))
     time_s, weight = time_s[weight > 0], weight[weight > 0]
     mean_s = float((time_s * weight).sum() / weight.sum())
-    mass, edges = np.histogram(time_s, TIME_CELLS, weights=weight)
-    below = np.concatenate(([0.0], np.cumsum(mass))) / mass.sum()
-    p05_s, p95_s = np.interp([0.05, 0.95], below, edges).tolist()
+    first_s, last_s = float(time_s.min()), float(time_s.max())
+    at = ((time_s - first_s) * (TIME_CELLS / max(last_s - first_s, 1e-9))).astype(np.int64)
+    below = np.append(0.0, np.cumsum(np.bincount(at, weight, TIME_CELLS)))
+    edges = np.linspace(first_s, last_s, TIME_CELLS + 1)
+    p05_s, p95_s = np.interp([0.05, 0.95], below[: TIME_CELLS + 1] / below[-1], edges).tolist()
     return mean_s, p05_s, p95_s
 
 

@@ -16,10 +16,13 @@ from coincide.sources.arrivals import Arrivals
 from coincide.sources.report_density import ReportDensity
 
 MOST_ROUNDS = 80
-MOST_CELLS = 800  # kept of one round
+ENOUGH_CELLS = 400  # to look at in one round; one by one, rounds of a few cost more than the cells
+MOST_CELLS = 2_000  # kept of one round
 FEW_CELLS = 600  # so many are halved without a bound, which costs more than to see whether they are possible
-FINE = {2: 80.0, 3: 150.0}  # of so many cells of like weight a region is made: two or more a deviation
-LEAST_SHARE = 3e-5  # of the bounds of one round may go
+FINE = {2: 80.0, 3: 100.0}  # of so many cells of like weight a region is made: two or more a deviation
+LEAST_SHARE = 3e-3  # of the mass may go in one round, by its bounds
+TRIED = 64  # cells of greatest bounds, whose middles say of which size the mass is
+LEAST_LOG_MASS = -1e300  # of cells whose middles explain nothing: then only nothing may go
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,17 @@ class Cells:
         step = np.zeros(3)
         step[axis] = half[axis]
         return Cells(np.concatenate((self.centres_m - step, self.centres_m + step)), half)
+
+    def divided(self, steepest: FloatArray) -> Cells:
+        """Return parts of each: halved along the axes with the greatest change, until there are enough to look at."""
+        cells, left = self, steepest.copy()
+        for _ in range(3):
+            axis = int(np.argmax(left))
+            cells = cells.halved(axis)
+            left[axis] /= 2
+            if len(cells) >= ENOUGH_CELLS:
+                break
+        return cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +93,7 @@ def found_cells(density: ReportDensity, travel: TravelTimes, members_m: FloatArr
     fine = FINE[2 if box.half_m[2] == 0 else 3]
     arrivals = Arrivals.of(travel, members_m, cells.centres_m, cells.half_m)
     for _ in range(MOST_ROUNDS):
-        cells = cells.halved(int(np.argmax(arrivals.steepest)))
+        cells = cells.divided(arrivals.steepest)
         arrivals = Arrivals.of(travel, members_m, cells.centres_m, cells.half_m)
         cells, arrivals = _chosen(cells, arrivals, density.may_be(arrivals))
         if not len(cells):
@@ -87,7 +101,9 @@ def found_cells(density: ReportDensity, travel: TravelTimes, members_m: FloatArr
         if len(cells) <= FEW_CELLS:
             continue
         bound = density.log_bound(arrivals)
-        kept = _worth_keeping(bound)
+        if bound.max() == -np.inf:
+            return None
+        kept = _worth_keeping(bound, _least_mass(density, arrivals, bound))
         log_lost = np.logaddexp(log_lost, log_sum(np.delete(bound, kept)) + cells.log_volume)
         cells, arrivals = _chosen(cells, arrivals, kept)
         if effective_count(shares(bound[kept])) < 1.5 * fine:  # bounds are flatter than what they bound
@@ -106,11 +122,18 @@ def _chosen(cells: Cells, arrivals: Arrivals, rows: BoolArray | PositionArray) -
     return cells.take(rows), arrivals.take(rows)
 
 
-def _worth_keeping(bound: FloatArray) -> PositionArray:
-    """Return the rows of the greatest bounds: all but a small share of their sum, and not too many."""
-    order = np.argsort(-bound)
-    enough = int(np.searchsorted(np.cumsum(shares(bound)[order]), 1 - LEAST_SHARE)) + 1
-    return np.sort(order[: min(enough, MOST_CELLS)])
+def _least_mass(density: ReportDensity, arrivals: Arrivals, bound: FloatArray) -> float:
+    """Return the logarithm of what the middles of the best cells make of the sum that the bounds are above."""
+    best = np.argpartition(bound, -min(TRIED, len(bound)))[-TRIED:]
+    return log_sum(density.log_density(arrivals.take(best)))
+
+
+def _worth_keeping(bound: FloatArray, log_mass: float) -> PositionArray:
+    """Return the rows of the greatest bounds: all but what adds up to a small share of the mass, and not too many."""
+    order = np.argsort(bound)
+    below = np.cumsum(np.exp(np.minimum(bound[order] - max(log_mass, LEAST_LOG_MASS), 0.0)))
+    gone = max(int(np.searchsorted(below, LEAST_SHARE)), len(order) - MOST_CELLS)
+    return np.sort(order[gone:])
 
 
 def shares(log_weight: FloatArray) -> FloatArray:

@@ -61,6 +61,23 @@ def test_nine_of_ten_regions_have_the_source() -> None:
         assert abs(count / draws - 0.9) < 4 * np.sqrt(0.09 / draws)
 
 
+@pytest.mark.parametrize("count", [5, 10, 30])
+def test_little_is_lost_in_space(count: int) -> None:
+    """The bound on what went was up to 1 where cells of one round were too few."""
+    rng = np.random.default_rng(36)
+    for _ in range(3):
+        members_m = np.column_stack((rng.uniform(0, 100, (count, 2)), rng.uniform(0, 2, count)))
+        source = (*rng.uniform(-20, 120, 2), rng.uniform(-50, 0))
+        errors = [-float(CLOCK.quantile(p)) for p in rng.uniform(size=count)]
+        members = [(float(x), float(y), float(z)) for x, y, z in members_m]
+        rule = SourceRule(343, 1e-5, height_m=(-50, 0), margin_m=30)
+        places = Places.of([FramePlace(*each) for each in members])
+        found = located_source(rule, places, [CLOCK] * count, heard(source, errors, members))
+        assert found is not None
+        assert found.lost < 0.03
+        assert len(found.region.probability) < 2_000
+
+
 def test_a_depth_is_found_on_the_earth() -> None:
     stations = [(42.98, 13.35, 464), (42.58, 12.77, 253), (42.54, 13.41, 1283), (42.75, 13.1, 900), (42.9, 13.0, 700)]
     places = Places.of([EarthPlace(*each) for each in stations])
