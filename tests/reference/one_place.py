@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import dist
 
 import numpy as np
@@ -22,6 +23,11 @@ class Reports:
     templates: Sequence[Histogram]
     detected_at_us: Sequence[int]
 
+    def of(self, members: Sequence[int]) -> "Reports":
+        """Those of some members."""
+        places, times = [self.members[nth] for nth in members], [self.detected_at_us[nth] for nth in members]
+        return Reports(places, self.speed_m_s, [self.templates[nth] for nth in members], times)
+
     def corrected_us(self, place: Point) -> list[int]:
         """Reports less the travel times, to the microsecond."""
         travel = [dist(place, member) / self.speed_m_s for member in self.members]
@@ -39,6 +45,16 @@ class Reports:
         graph = ConstraintGraph.clique([str(nth) for nth in range(len(self.members))], Window(slack_s))
         kinds = [[template] for template in self.templates]
         return joint_probabilities(graph, kinds, np.zeros_like(times), times).value
+
+
+def most_explained(reports: Reports, places: Sequence[Point], slack_s: float, threshold: float, most: int) -> int:
+    """Size of the largest subset of 3 to `most` members with enough P at one of the places; 0 if none."""
+    every = range(len(reports.members))
+    for size in range(min(most, len(every)), 2, -1):
+        for subset in combinations(every, size):
+            if (reports.of(subset).probabilities(places, slack_s) >= threshold).any():
+                return size
+    return 0
 
 
 def grid(least: Sequence[float], most: Sequence[float], steps: Sequence[int]) -> Iterator[Point]:
