@@ -95,8 +95,7 @@ def placed(error: Histogram) -> PlacedMember:
 
 def _is_within(seconds: Fraction, most_us: int, least_us: int) -> bool:
     """Whether a time between two members is one that all windows together allow, each rounded to a microsecond."""
-    # plain integers: numpy's overflow beside a fraction of many digits
-    return -int(least_us) - SLACK_US <= seconds * 10**6 <= int(most_us) + SLACK_US
+    return -least_us - SLACK_US <= seconds * 10**6 <= most_us + SLACK_US
 
 
 def _apart(a: PlacedMember, b: PlacedMember, seconds: Fraction) -> ExactSum:
