@@ -40,6 +40,11 @@ def packed_clock(parts: Sequence[bytes]) -> str | None:
     return parts[6].decode() if len(parts) == ON_A_CLOCK else None
 
 
+def buckets_on_clock(parts: Sequence[bytes]) -> int:
+    """Return how many buckets a clock's error has, times how many are the sensor's own, of a packed template."""
+    return (len(parts[3]) // 8) * (len(parts[5]) // 8)
+
+
 def packed_bytes(template: Histogram) -> int:
     """Return about how many bytes a template takes when it is packed, never less."""
     own = sum(map(len, packed(template)[2:])) if isinstance(template, ClockedHistogram) else 0
