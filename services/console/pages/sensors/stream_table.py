@@ -68,9 +68,11 @@ class StreamTable:
     def _row(self, stream: StreamAnswer) -> None:
         with ui.element("tr"):
             Words("td", stream.name)
-            for seconds in (stream.max_delay_s, stream.longest_template_s):
-                Words("td", duration(seconds)).classes("number").props["title"] = f"{seconds:g} s"
-            Words("td", "no echoes" if stream.echo_s is None else f"{stream.echo_s:g} s").classes("number")
+            for seconds in (stream.max_delay_s, stream.longest_template_s, stream.echo_s):
+                if seconds is None:
+                    Words("td", "no echoes")
+                else:
+                    Words("td", duration(seconds)).classes("number").props["title"] = f"{seconds:g} s"
             users = counted(stream.sensors, "sensor") + (
                 f", queries {', '.join(stream.queries)}" if stream.queries else ""
             )
