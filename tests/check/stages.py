@@ -8,8 +8,6 @@ from tests.check.ledger import run_file
 
 #: One lane for whole systems, one for everything else.
 WORKERS_MIN = 2
-#: Tests of systems wait for processes, pages and the disk: on two cores two workers leave a quarter of them idle.
-WORKERS_BEYOND_CORES = 1
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,7 @@ def kept(name: str, *options: str) -> Stage:
 
 def spread() -> tuple[str, ...]:
     """Return the options by which tests run side by side, see `tests.check.groups`."""
-    workers = len(os.sched_getaffinity(0)) + WORKERS_BEYOND_CORES
-    return (f"--numprocesses={max(WORKERS_MIN, workers)}", "--dist=loadgroup")
+    return (f"--numprocesses={max(WORKERS_MIN, len(os.sched_getaffinity(0)))}", "--dist=loadgroup")
 
 
 #: The set-up comes before: it makes the Python that runs these.
