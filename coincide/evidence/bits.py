@@ -15,7 +15,8 @@ from coincide.arrays.numbers import real_numbers, whole_numbers
 from coincide.errors import RateError
 from coincide.evidence.network import Network, rates
 from coincide.evidence.one_source import Travel, one_source_density
-from coincide.evidence.shared_offsets import clock_codes, share_a_clock
+from coincide.evidence.shared_offsets import clock_codes
+from coincide.probability.joint.shifted_tuple import share_a_clock
 from coincide.templates.clocked import are_clocked, whole_of
 from coincide.templates.histogram import Histogram
 

@@ -15,9 +15,10 @@ from coincide.arrays.numbers import whole_numbers
 from coincide.constraints.graph import ConstraintGraph, induced
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, HistogramError, OffsetError, WindowError
-from coincide.evidence.shared_offsets import clock_codes, density_on_clocks, share_a_clock
+from coincide.evidence.shared_offsets import clock_codes, density_on_clocks
 from coincide.probability.difference import EXACT_OFFSET_US
 from coincide.probability.joint.probability import joint_probabilities
+from coincide.probability.joint.shifted_tuple import share_a_clock
 from coincide.probability.piecewise import BreakPoints, total
 from coincide.templates.clocked import are_clocked, own_of
 from coincide.templates.histogram import Histogram

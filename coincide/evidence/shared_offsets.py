@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
+from coincide.arrays.kinds import FloatArray, IndexArray
 from coincide.evidence.step_function import MovedByError, StepFunction
-from coincide.probability.joint.shifted_tuple import Group, members_by_clock
+from coincide.probability.joint.shifted_tuple import NO_CLOCK, Group, shared_errors
 from coincide.probability.piecewise import gauss_legendre
 from coincide.templates.clocked import clock_of, own_of
 from coincide.templates.histogram import Histogram
-
-NO_CLOCK = -1
 
 
 def clock_codes(templates: Sequence[Histogram], index: IndexArray) -> IndexArray:
@@ -25,13 +23,6 @@ def clock_codes(templates: Sequence[Histogram], index: IndexArray) -> IndexArray
     numbers: dict[str | None, int] = {None: NO_CLOCK}
     of_template = [numbers.setdefault(clock_of(each), len(numbers)) for each in templates]
     return np.array([*of_template, NO_CLOCK])[index]
-
-
-def share_a_clock(codes: IndexArray) -> BoolArray:
-    """Whether each member is on the clock of another one of its match, shape (k, n)."""
-    alike = (codes[:, None] == codes[None]).sum(axis=0)
-    shared: BoolArray = (alike > 1) & (codes != NO_CLOCK)
-    return shared
 
 
 def density_on_clocks(templates: Sequence[Histogram], reported_s: Sequence[float]) -> float:
@@ -47,7 +38,7 @@ def density_on_clocks(templates: Sequence[Histogram], reported_s: Sequence[float
     reported_s : sequence of float
         When it reported, in seconds since the first report.
     """
-    clocks = {group: each.error for group, each in members_by_clock(templates).items() if len(group) > 1}
+    clocks = shared_errors(templates)
     on_clocks = {member for group in clocks for member in group}
     others = [
         StepFunction.of(template).later(at_s)

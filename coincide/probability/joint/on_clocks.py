@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum
-from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
+from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray
 from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.window import Window
 from coincide.errors import CoincideError
@@ -29,28 +29,27 @@ from coincide.probability.joint.clock_nodes import (
 )
 from coincide.probability.joint.placed_members import Estimate
 from coincide.probability.joint.refinement import WIDEST, JointProbability, Plans, refined
-from coincide.probability.joint.shifted_tuple import Group, ShiftedTuple, members_by_clock
+from coincide.probability.joint.shifted_tuple import NO_CLOCK, Group, ShiftedTuple, share_a_clock, shared_errors
 from coincide.probability.joint.tuples import EventTuples
 from coincide.templates.clocked import are_clocked, clock_of, own_of
 from coincide.templates.histogram import Histogram
 
 MOST_NODES = 20_000  # of an exact integral over one offset
 MOST_CELLS = 4_096  # of all clocks together, where that takes more
-NO_CLOCK = -1
 
 
 def share_clocks(tuples: EventTuples) -> BoolArray:
     """Whether two members of a tuple are on one clock, shape (n,)."""
     if sum(map(are_clocked, tuples.templates)) < 2:
         return np.zeros(len(tuples), np.bool_)
-    any_shared: BoolArray = np.asarray(_shared(_clock_codes(tuples)).any(axis=0))
+    any_shared: BoolArray = np.asarray(share_a_clock(_clock_codes(tuples)).any(axis=0))
     return any_shared
 
 
 def joint_on_clocks(graph: ConstraintGraph, tuples: EventTuples) -> JointProbability:
     """Return the joint probability of tuples of which two members or more share a clock."""
     codes = _clock_codes(tuples)
-    shared = _shared(codes)
+    shared = share_a_clock(codes)
     within = _within_clocks(tuples, shared)
     cancels = shared.all(axis=0) & (codes == codes[0]).all(axis=0)
     joint = JointProbability.unset(len(tuples))
@@ -72,13 +71,6 @@ def _clock_codes(tuples: EventTuples) -> CodeArray:
     return np.array([of[which] for of, which in zip(of_role, tuples.template_index, strict=True)])
 
 
-def _shared(codes: CodeArray) -> BoolArray:
-    """Whether each member shares its clock with another, shape (k, n)."""
-    alike: Int64Array = (codes[:, None] == codes[None]).sum(axis=0)
-    shared: BoolArray = (alike > 1) & (codes != NO_CLOCK)
-    return shared
-
-
 def _within_clocks(tuples: EventTuples, shared: BoolArray) -> EventTuples:
     """Return the tuples in which whoever shares a clock has its own error alone."""
     sizes = np.array([[len(side)] for side in tuples.templates])
@@ -96,9 +88,7 @@ class _OneTuple:
 
 def _one_tuple(graph: ConstraintGraph, tuples: EventTuples, within: EventTuples, number: int) -> _OneTuple:
     whole, own = (_templates_of(each, number) for each in (tuples, within))
-    clocks = members_by_clock(whole).items()
-    errors = {group: template.error for group, template in clocks if len(group) > 1}
-    return _OneTuple(ShiftedTuple(graph, own, within.detected_at_us[:, number].tolist()), errors)
+    return _OneTuple(ShiftedTuple(graph, own, within.detected_at_us[:, number].tolist()), shared_errors(whole))
 
 
 def _templates_of(tuples: EventTuples, number: int) -> list[Histogram]:

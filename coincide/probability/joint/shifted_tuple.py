@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, seconds_of
+from coincide.arrays.kinds import BoolArray, CodeArray, IndexArray
 from coincide.constraints.graph import ConstraintGraph
 from coincide.probability.joint.conditioning import exact_s
 from coincide.probability.joint.member_links import Links
@@ -20,6 +21,7 @@ from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplateColumns
 
 SLACK_US = 16  # each window of a path is rounded to a microsecond
+NO_CLOCK = -1  # among codes of clocks
 
 Group = tuple[int, ...]
 """Members on one clock."""
@@ -86,6 +88,18 @@ def members_by_clock(templates: Sequence[Histogram]) -> dict[Group, ClockedHisto
         for member, template in enumerate(templates)
         if isinstance(template, ClockedHistogram) and clocks.index(template.clock) == member
     }
+
+
+def shared_errors(templates: Sequence[Histogram]) -> dict[Group, Histogram]:
+    """Return the error of each clock on which two members or more are, by who is on it."""
+    return {group: each.error for group, each in members_by_clock(templates).items() if len(group) > 1}
+
+
+def share_a_clock(codes: CodeArray | IndexArray) -> BoolArray:
+    """Whether each member is on the clock of another one of its tuple, by the codes of clocks; shape (k, n)."""
+    alike = (codes[:, None] == codes[None]).sum(axis=0)
+    shared: BoolArray = (alike > 1) & (codes != NO_CLOCK)
+    return shared
 
 
 def placed(error: Histogram) -> PlacedMember:
