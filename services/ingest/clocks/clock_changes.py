@@ -1,7 +1,5 @@
 """Clocks as what people change: what a document declares, and what the sensors on one refuse."""
 
-from collections.abc import Collection
-
 from msgspec import Struct
 
 from coincide.errors import HistogramError
@@ -28,12 +26,7 @@ class _Identified(Struct):
 def clock_changes(sensors: SensorChanges) -> FollowedChanges[RegisteredClock]:
     """Return the one way in which ingest changes clocks: detections are stamped by a change once it was made."""
     registry = sensors.registry
-
-    def behind(names: Collection[str] | None = None) -> dict[str, set[str]]:
-        uses = registry.uses_of_clocks(registry.clocks.keys() if names is None else names)
-        return {name: use.behind for name, use in uses.items()}
-
-    return FollowedChanges(clock_resource(registry), sensors, behind)
+    return FollowedChanges(clock_resource(registry), sensors, registry.clocks.keys(), registry.uses_of_clocks)
 
 
 def clock_resource(registry: Registry) -> Resource[RegisteredClock]:

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
@@ -15,6 +15,7 @@ from services.common.http.problem import Problem
 from services.common.resources.changes import Changes
 from services.common.resources.resource import Edit, Resource
 from services.ingest.registry.sensor_changes import SensorChanges
+from services.ingest.registry.snapshot import Use
 
 TRY_AGAIN_S = 1.0
 
@@ -23,20 +24,14 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Behind(Protocol):
-    """Looks for the sensors that name something and lack it as it is now."""
-
-    def __call__(self, names: Collection[str] | None = None) -> Mapping[str, Collection[str]]:
-        """Return them by these names, or by all that there are. It may look at every sensor."""
-
-
 @dataclass
 class FollowedChanges(Generic[T]):
     """The one way in which ingest changes what sensors follow, such as templates, one change at a time."""
 
     of: Resource[T]
     sensors: SensorChanges
-    behind: Behind
+    names: Collection[str]  # of all that there are, as they are now
+    uses: Callable[[Collection[str]], Mapping[str, Use]]  # who follows them; it may look at every sensor
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -67,7 +62,7 @@ class FollowedChanges(Generic[T]):
     async def _finish_now(self) -> bool:
         if self.sensors.registry.unread():
             return False
-        for name, sensors in (await run_in_threadpool(self.behind)).items():
+        for name, sensors in (await run_in_threadpool(self._behind)).items():
             if not sensors:
                 continue
             log.info("finishing the change of %s %s, which %d sensors lack", self.of.noun, name, len(sensors))
@@ -83,4 +78,8 @@ class FollowedChanges(Generic[T]):
         await self.sensors.renew(f"{self.of.noun} {name}", partial(self._sensors_behind, name), who)
 
     def _sensors_behind(self, name: str) -> Collection[str]:
-        return self.behind({name}).get(name, ())
+        return self.uses({name})[name].behind
+
+    def _behind(self) -> dict[str, Collection[str]]:
+        """Return the sensors that lack what they follow as it is now, by its name."""
+        return {name: use.behind for name, use in self.uses(self.names).items()}

@@ -1,6 +1,5 @@
 """Templates that have a name as what people change: what a form declares, and what the sensors that name one refuse."""
 
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -24,12 +23,7 @@ MOST_TEMPLATES = 10_000
 def template_changes(sensors: SensorChanges) -> FollowedChanges[NamedTemplate]:
     """Return the one way in which ingest changes templates that have a name."""
     registry = sensors.registry
-
-    def behind(names: Collection[str] | None = None) -> dict[str, set[str]]:
-        uses = registry.uses_of_templates(registry.templates.keys() if names is None else names)
-        return {name: use.behind for name, use in uses.items()}
-
-    return FollowedChanges(template_resource(registry), sensors, behind)
+    return FollowedChanges(template_resource(registry), sensors, registry.templates.keys(), registry.uses_of_templates)
 
 
 def template_resource(registry: Registry) -> Resource[NamedTemplate]:
