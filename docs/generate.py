@@ -31,7 +31,7 @@ from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.settings import load_streams
 from services.common.topic_names import DEFAULT_NAMES
-from services.common.topics import load_topics
+from services.common.topics_file import load_topics
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 from services.history.runs.run_queue import Kept, RunQueue, RunStates

@@ -36,7 +36,7 @@ from services.common.kafka.clients import create_admin, create_consumer, create_
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_creation import create_topics
 from services.common.topic_names import DEFAULT_NAMES
-from services.common.topics import load_topics
+from services.common.topics_file import load_topics
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 

@@ -1,38 +1,20 @@
-"""The declared topics, and the command that creates them: ``python -m services.common.topics``."""
+"""The command that creates the declared topics: ``python -m services.common.topics``."""
 
 import argparse
 import os
-import re
 import sys
 from pathlib import Path
 
 from kafka.errors import KafkaError
-from pydantic import ValidationError
 
-from services.common.fault_sentences import describe_errors
 from services.common.kafka.clients import create_admin, described_topics
 from services.common.kafka.topic_creation import create_topics
 from services.common.kafka_option import add_connection_option, connection_of
-from services.common.log.declared_topic import Topic, TopicConflictError
+from services.common.log.declared_topic import TopicConflictError
 from services.common.program.skeleton import exit_status
-from services.common.settings import SettingsError, located, read_declarations
-from services.common.topic_names import DEFAULT_NAMES, TopicNames, add_prefix_option
-
-NAME_PATTERN = r"[a-z-]{1,49}"
-
-
-def load_topics(path: Path, names: TopicNames = DEFAULT_NAMES) -> dict[str, Topic]:
-    """Return the topics declared at ``path``, by their names in Kafka; a `SettingsError` says what is wrong with it."""
-    declared = read_declarations(path, "topics", dict)
-    for name in declared:
-        if not re.fullmatch(NAME_PATTERN, str(name)):
-            raise SettingsError(
-                f"{path}: topic {name!r}: name it without its prefix, as detections; allowed are a-z and -"
-            )
-    try:
-        return {names.full(name): Topic.model_validate(fields) for name, fields in declared.items()}
-    except ValidationError as error:
-        raise SettingsError(f"{path}: {describe_errors(error.errors())}") from error
+from services.common.settings import located
+from services.common.topic_names import add_prefix_option
+from services.common.topics_file import load_topics
 
 
 def main(arguments: list[str] | None = None) -> int:

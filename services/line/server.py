@@ -27,7 +27,7 @@ from services.common.operations import install_operations
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ComponentSettings, load_streams
 from services.common.topic_names import TopicNames
-from services.common.topics import load_topics
+from services.common.topics_file import load_topics
 from services.console.settings import LONGEST_MESSAGE_BYTES
 from services.ingest.server import build_app as build_ingest
 from services.line.console_app import console_app

@@ -5,7 +5,7 @@ import pytest
 
 from services.common.settings import SettingsError, load_settings
 from services.common.topic_names import DEFAULT_NAMES, PREFIX_PATTERN, TopicNames, add_prefix_option
-from services.common.topics import load_topics
+from services.common.topics_file import load_topics
 from services.ingest.settings import IngestSettings
 
 ILLEGAL = ("", "two words.", "a/b.", "bucht-ä.", "a.\n", "x" * 201)
