@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from services.common.log.declared_topic import Topic
-from services.common.topic_names import DEFAULT_NAMES
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import DEFAULT_NAMES
+from services.common.topics.topics_file import load_topics
 
 ROOT = Path(__file__).parent.parent
 OPENAPI = "alerting.openapi.json#/components/schemas/"

@@ -30,8 +30,8 @@ from services.common.http.query_contract import query_schema
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.settings import load_streams
-from services.common.topic_names import DEFAULT_NAMES
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import DEFAULT_NAMES
+from services.common.topics.topics_file import load_topics
 from services.console.metrics import ConsoleMetrics
 from services.console.settings import ConsoleSettings
 from services.history.runs.run_queue import Kept, RunQueue, RunStates

@@ -35,7 +35,7 @@ from services.alerting.store.dialect import migrate, open_engine
 from services.common.kafka.clients import create_admin, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_creation import create_topics
-from services.common.topics_file import load_topics
+from services.common.topics.topics_file import load_topics
 
 PER_MINUTE = 1_000
 EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.5}

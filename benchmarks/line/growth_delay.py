@@ -22,7 +22,7 @@ from coincide import Histogram
 from deploy.host.machine import wait_until
 from deploy.local.system import System
 from services.common.kafka.clients import create_producer
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 
 TEMPLATE = Histogram.uniform(-0.0001, 0.0001)
 DETECTIONS = DEFAULT_NAMES.full("detections")

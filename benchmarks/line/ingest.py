@@ -35,8 +35,8 @@ from deploy.local.broker import Broker
 from services.common.kafka.clients import create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_creation import create_topics
-from services.common.topic_names import DEFAULT_NAMES
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import DEFAULT_NAMES
+from services.common.topics.topics_file import load_topics
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 

@@ -35,7 +35,7 @@ from deploy.local.system import System
 from services.common.kafka.clients import create_admin, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_creation import create_topics
-from services.common.topics_file import load_topics
+from services.common.topics.topics_file import load_topics
 
 DETECTIONS_PER_POST = 20
 PREFIX = "transport."

@@ -38,8 +38,8 @@ from services.common.access.audit import AuditTrail
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.records import NewRecord, Record, RecordPosition
-from services.common.record_publisher import RecordPublisher
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.record_publisher import RecordPublisher
+from services.common.topics.topic_names import DEFAULT_NAMES
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publishing.publisher import DETECTIONS, Publisher

@@ -29,7 +29,7 @@ from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.store.dialect import migrate, open_engine
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 
 MATCHES = TopicPartition(DEFAULT_NAMES.full("matches"), 0)
 BATCH_BYTES = 256 * 1024  # as the fusion job's producer fills them

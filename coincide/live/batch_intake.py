@@ -14,8 +14,8 @@ from coincide.joins.detections import Detections, checked_batch, checked_labels
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US, Watermark, late_by_us
 from coincide.joins.retention import ROUNDING_US
-from coincide.joins.row_labels import LabelsState, RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
+from coincide.live.row_labels import LabelsState, RowLabels
 from coincide.stream import Stream
 from coincide.templates.histogram import Histogram
 

@@ -18,7 +18,6 @@ from coincide.errors import CandidateLimitError, CoincideError, DetectionsError,
 from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
-from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import BuffersState, SourceName, StreamBuffers
 from coincide.live.answer_blocks import AnswerBlocks
 from coincide.live.batch_intake import AcceptedRows, BatchIntake, IntakeState
@@ -30,6 +29,7 @@ from coincide.live.installed import (
     WindowCondition,
     farthest_us,
 )
+from coincide.live.row_labels import RowLabels
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_limits
 from coincide.stream import Stream, checked_stream

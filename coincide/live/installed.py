@@ -19,7 +19,6 @@ from coincide.errors import DetectionsError, GraphError
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.events import Events
 from coincide.joins.retention import farthest_by_stream, reaches_us, set_reaches_us
-from coincide.joins.row_labels import RowLabels
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern
 from coincide.joins.search.search import MemberRefs, MemberSets, columns_of
@@ -27,6 +26,7 @@ from coincide.joins.stream_buffers import SourceName, StreamBuffers
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.live.row_labels import RowLabels
 from coincide.offsets.pair_work import PairLimits
 from coincide.probability.difference import match_probabilities
 from coincide.stream import Stream, checked_stream

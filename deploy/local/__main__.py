@@ -23,8 +23,8 @@ from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, HaltedError, Par
 from services.backup.folder import in_words
 from services.common.access.keys_topic import present_keys
 from services.common.kafka.kafka_log import KafkaLog
-from services.common.log_clients import LogClients
 from services.common.settings import CONFIG_VARIABLE
+from services.common.topics.log_clients import LogClients
 from services.demo.programme import DemoError
 
 POLL_S = 0.5

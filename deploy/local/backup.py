@@ -18,7 +18,7 @@ from services.backup.folder import BackupError, Manifest, opened
 from services.backup.whole import Places, restore, save
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import CONFIG_VARIABLE, SettingsError, located
-from services.common.topics_file import load_topics
+from services.common.topics.topics_file import load_topics
 from spark_jobs.recovery.checkpoint import ask_for_rebuild
 
 

@@ -18,7 +18,7 @@ from services.common.access.component_access import trust_context
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.kafka.connection import KafkaConnection
 from services.common.settings import S, SettingsError, load_settings, located
-from services.common.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, HistorySettings

@@ -41,15 +41,15 @@ from services.alerting.store.expiry import Expiry
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
-from services.common.compacted_topic import TopicFollower, TopicView
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthFeed
 from services.common.heavy_work import HeavyWork
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.log import Log
-from services.common.log_clients import LogClients
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import SettingsError, load_streams
+from services.common.topics.compacted_topic import TopicFollower, TopicView
+from services.common.topics.log_clients import LogClients
 
 GRACE_S = 5
 LOST = os.EX_IOERR  # exit status 74: whoever supervises the process starts it anew, and it fills a new database

@@ -15,7 +15,7 @@ from services.backup.folder import BackupError, in_words, opened
 from services.backup.whole import Places, restore, save
 from services.common.program.skeleton import exit_status
 from services.common.settings import CONFIG_VARIABLE, load_settings, located
-from services.common.topics_file import load_topics
+from services.common.topics.topics_file import load_topics
 
 
 def main(arguments: list[str] | None = None) -> int:

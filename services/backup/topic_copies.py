@@ -14,7 +14,7 @@ from services.common.log.faults import NoSuchTopicError
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
 from services.common.log.records import TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 #: Topics in the order in which their ends are noted: a state before what was told of it, effects before causes, and
 #: who was told last. See decision 46.

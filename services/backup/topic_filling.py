@@ -7,11 +7,11 @@ from services.backup.exact_logs import ExactLog
 from services.backup.folder import BackupError, SavedPartition
 from services.backup.record_files import BYTES_AT_ONCE, ROWS_AT_ONCE, SavedRecord, file_of, records_in
 from services.backup.topic_copies import is_compacted
-from services.common.line_topics import LINE_TOPICS
 from services.common.log.declared_topic import Topic, TopicConflictError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.line_topics import LINE_TOPICS
+from services.common.topics.topic_names import TopicNames
 
 _TIMEOUT_S = 120.0
 

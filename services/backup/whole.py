@@ -15,10 +15,10 @@ from services.backup.topic_copies import save_topics
 from services.backup.topic_filling import restore_topics
 from services.common.engine.carried_state import CarriedState
 from services.common.engine.shard_state import SHARD_STATE
-from services.common.line_topics import topics_of_line
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
-from services.common.topic_names import TopicNames
+from services.common.topics.line_topics import topics_of_line
+from services.common.topics.topic_names import TopicNames
 
 TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", "database/alerting.sqlite3"
 

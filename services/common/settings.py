@@ -13,7 +13,7 @@ from coincide import Stream
 from services.common.fault_sentences import describe_errors
 from services.common.kafka.connection import SECRETS, KafkaConnection
 from services.common.shipped_config import SHIPPED_CONFIG
-from services.common.topic_names import DEFAULT_PREFIX, PREFIX_PATTERN, TopicNames
+from services.common.topics.topic_names import DEFAULT_PREFIX, PREFIX_PATTERN, TopicNames
 
 CONFIG_VARIABLE = "COINCIDE_CONFIG"
 KAFKA_FILE = Path("config/kafka.yaml")

@@ -11,14 +11,14 @@ from prometheus_client import CollectorRegistry
 from coincide.wire.sensor_health import HEALTH
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
-from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.append_queue import MOST_WAITING_BYTES
 from services.common.log.log import Log
-from services.common.log_clients import LogClients
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import load_streams
+from services.common.topics.compacted_topic import TopicFollower
+from services.common.topics.log_clients import LogClients
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import IngestHttpProtocol
 from services.ingest.metrics import IngestMetrics

@@ -21,7 +21,7 @@ from services.common.log.follower_thread import FollowerThread
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.line.changes_ahead import ChangesAhead
 from services.line.other_shards import retire_other_shards
 

@@ -2,7 +2,7 @@
 
 from services.common.log.log import Log
 from services.common.log.records import NewRecord
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 APPEND_TIMEOUT_S = 30.0
 _OF_SHARD, _OWN = b"shard-", b"shard-0"

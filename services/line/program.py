@@ -14,12 +14,12 @@ from pathlib import Path
 from services.common.access.keys_topic import present_keys
 from services.common.local_log.local_log import LocalLog
 from services.common.log.faults import LogError
-from services.common.log_clients import LogClients
 from services.common.operations import configure_logs
 from services.common.program.asgi_server import AsgiServer, bound_socket
 from services.common.program.skeleton import exit_status
 from services.common.settings import SettingsError
 from services.common.shipped_config import SHIPPED_CONFIG
+from services.common.topics.log_clients import LogClients
 from services.line.demo_thread import DemoThread
 from services.line.growing.folder_lock import served
 from services.line.server import build_server

@@ -20,14 +20,14 @@ from services.common.access.component_access import ComponentAccess
 from services.common.engine.core_metrics import StatusMetrics
 from services.common.engine.worker_deaths import WorkerDeaths
 from services.common.http.bounded_protocol import BoundedHttpProtocol
-from services.common.line_topics import topics_of_line
 from services.common.local_log.local_log import LocalLog
-from services.common.log_clients import LogClients
 from services.common.operations import install_operations
 from services.common.program.asgi_server import AsgiServer
 from services.common.settings import ComponentSettings, load_streams
-from services.common.topic_names import TopicNames
-from services.common.topics_file import load_topics
+from services.common.topics.line_topics import topics_of_line
+from services.common.topics.log_clients import LogClients
+from services.common.topics.topic_names import TopicNames
+from services.common.topics.topics_file import load_topics
 from services.console.settings import LONGEST_MESSAGE_BYTES
 from services.ingest.server import build_app as build_ingest
 from services.line.console_app import console_app

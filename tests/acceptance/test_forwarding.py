@@ -7,7 +7,7 @@ from typing import Any
 
 from deploy.host.machine import free_ports
 from services.common.local_log.local_log import LocalLog
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 from tests.integration.line_process import LineProcess, running_line
 from tests.patience import until
 

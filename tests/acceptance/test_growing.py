@@ -19,7 +19,7 @@ from deploy.local.system import System
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.records import Record
 from services.common.settings import load_streams
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 from tests.integration.line_process import LineProcess, running_line
 from tests.patience import until
 

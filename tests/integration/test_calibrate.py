@@ -22,7 +22,7 @@ from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
 from deploy.local.broker import Broker
 from services.common.kafka.topic_reader import TopicReader
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 from services.ingest.templates.proposals_topic import read_proposals
 from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.topics import create_declared_topics, records_of, send

@@ -9,9 +9,9 @@ from kafka import KafkaAdminClient
 from kafka.errors import InvalidReplicationFactorError
 
 from deploy.local.broker import Broker
-from services.common.compacted_topic import TopicFollower
 from services.common.kafka.clients import create_admin
 from services.common.kafka.topic_reader import TopicReader
+from services.common.topics.compacted_topic import TopicFollower
 from tests.integration.topics import send
 from tests.patience import until
 

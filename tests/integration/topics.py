@@ -15,8 +15,8 @@ from deploy.local.broker import Broker
 from services.common.kafka.clients import create_admin, create_consumer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_creation import create_topics
-from services.common.topic_names import DEFAULT_PREFIX, TopicNames
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import DEFAULT_PREFIX, TopicNames
+from services.common.topics.topics_file import load_topics
 from tests.reference.frames import rows_of
 
 READ_WITHIN_S = 30.0

@@ -10,8 +10,8 @@ from services.common.access.audit import AUDIT
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.faults import LogError
-from services.common.record_publisher import RecordPublisher
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.record_publisher import RecordPublisher
+from services.common.topics.topic_names import DEFAULT_NAMES
 
 
 class KeptRecords(RecordPublisher):

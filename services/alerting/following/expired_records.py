@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from services.alerting.records.records import TOPICS
 from services.common.log.records import Record, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 
 class ExpiredRecords:

@@ -21,8 +21,8 @@ from services.common.access.caller import NOBODY
 from services.common.clock import system_clock_us
 from services.common.log.reader import LogReader
 from services.common.log.records import TopicPartition
-from services.common.record_publisher import RecordPublisher
-from services.common.topic_names import TopicNames
+from services.common.topics.record_publisher import RecordPublisher
+from services.common.topics.topic_names import TopicNames
 
 
 def rebuild_queries(

@@ -30,7 +30,7 @@ from services.alerting.store.evidence_rows import ReceivedEvidence
 from services.alerting.store.match_rows import ReceivedMatch
 from services.common.clock import system_clock_us
 from services.common.log.records import Record
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 logger = logging.getLogger(__name__)
 

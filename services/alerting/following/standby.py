@@ -13,7 +13,7 @@ from services.alerting.following.projection import Progress, no_answer
 from services.alerting.metrics import Metrics
 from services.alerting.records.receiver import Receivers
 from services.alerting.records.records import TOPICS
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 LOOKED_AT_EVERY_S = 0.2
 

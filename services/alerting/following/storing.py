@@ -30,7 +30,7 @@ from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
 from services.common.clock import system_clock_us
 from services.common.log.records import Record
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 TIDIED_EVERY_S = 5.0
 # A value is at fault, and not the state that the database is in; OverflowError is what the driver of SQLite raises.

@@ -17,7 +17,7 @@ from services.common.access.caller import Caller
 from services.common.clock import Clock, system_clock_us
 from services.common.http.problem import try_again
 from services.common.log.faults import LogError
-from services.common.record_publisher import RecordPublisher
+from services.common.topics.record_publisher import RecordPublisher
 
 _encode = msgspec.json.Encoder().encode
 

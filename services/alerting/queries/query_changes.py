@@ -20,8 +20,8 @@ from services.common.clock import system_clock_us
 from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
 from services.common.log.faults import LogError
-from services.common.record_publisher import RecordPublisher
 from services.common.resources.resource import action
+from services.common.topics.record_publisher import RecordPublisher
 
 
 @dataclass

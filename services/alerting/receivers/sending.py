@@ -29,7 +29,7 @@ from services.alerting.store import alert_rows, delivery_rows
 from services.alerting.store.delivery_rows import DeliveryRecord, DeliveryState, Waiting, encode_delivery
 from services.common.clock import system_clock_us
 from services.common.log.faults import LogError
-from services.common.record_publisher import RecordPublisher
+from services.common.topics.record_publisher import RecordPublisher
 
 AT_ONCE = 50
 IDLE_S = 2.0  # a worker is woken when there is something; so long it waits if nobody wakes it

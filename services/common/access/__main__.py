@@ -25,10 +25,10 @@ from services.common.kafka.kafka_log import KafkaLog
 from services.common.kafka_option import add_connection_option, connection_of
 from services.common.local_log.local_log import LocalLog
 from services.common.log.faults import LogError
-from services.common.log_clients import LogClients
 from services.common.program.skeleton import exit_status
-from services.common.record_publisher import RecordPublisher
-from services.common.topic_names import add_prefix_option
+from services.common.topics.log_clients import LogClients
+from services.common.topics.record_publisher import RecordPublisher
+from services.common.topics.topic_names import add_prefix_option
 
 TIMEOUT_S = 10.0
 

@@ -25,7 +25,6 @@ from services.common.access.component_access import ComponentAccess
 from services.common.access.key_scopes import KeyScope
 from services.common.access.who import Author, Who
 from services.common.clock import system_clock_us
-from services.common.compacted_topic import Connect
 from services.common.http.pages import (
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
@@ -39,7 +38,8 @@ from services.common.http.pages import (
 from services.common.http.problem import Problem, try_again
 from services.common.http.shares import Shares
 from services.common.log.faults import LogError
-from services.common.topic_names import TopicNames
+from services.common.topics.compacted_topic import Connect
+from services.common.topics.topic_names import TopicNames
 
 SHOWN_WITHIN_S, LOOK_EVERY_S = 2.0, 0.01
 MOST_READING = 8  # each reads up to 20,000 records through a consumer of its own

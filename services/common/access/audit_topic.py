@@ -10,11 +10,11 @@ from contextlib import suppress
 import msgspec
 
 from services.common.access.audit import AUDIT, AuditedChange
-from services.common.compacted_topic import Connect
 from services.common.log.reader import LogReader, StoppedError
 from services.common.log.records import TopicPartition
 from services.common.nesting import MOST_LEVELS, is_too_deep
-from services.common.topic_names import TopicNames
+from services.common.topics.compacted_topic import Connect
+from services.common.topics.topic_names import TopicNames
 
 STRIDE = 1_000
 MOST_LOOKED_AT = 20_000

@@ -14,10 +14,10 @@ from services.common.access.audit import AuditTrail
 from services.common.access.guard import Guard, first_key
 from services.common.access.keys_topic import KeysView
 from services.common.access.origins import Origins
-from services.common.compacted_topic import TopicFollower
-from services.common.log_clients import LogClients
-from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings, ListeningSettings, SettingsError
+from services.common.topics.compacted_topic import TopicFollower
+from services.common.topics.log_clients import LogClients
+from services.common.topics.record_publisher import RecordPublisher
 
 AUDIT_TIMEOUT_S = 5.0
 

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Iterable
 
 from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
-from services.common.compacted_topic import read_whole
 from services.common.log.records import Record
-from services.common.log_clients import LogClients
+from services.common.topics.compacted_topic import read_whole
+from services.common.topics.log_clients import LogClients
 
 log = logging.getLogger(__name__)
 

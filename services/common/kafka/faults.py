@@ -11,7 +11,7 @@ from kafka.errors import (
 )
 
 from services.common.log.faults import LogError
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 
 class KafkaRefusedError(KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types

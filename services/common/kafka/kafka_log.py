@@ -20,7 +20,7 @@ from services.common.log.append_queue import MOST_WAITING_BYTES, AppendQueue
 from services.common.log.declared_topic import Topic
 from services.common.log.log import MOST_BYTES, MOST_RECORDS
 from services.common.log.records import NewRecord, RecordPosition
-from services.common.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 
 #: In Kafka no record is larger than this, whatever a topic says.
 MOST_RECORD_BYTES = 16 * 2**20

@@ -13,7 +13,7 @@ from services.common.kafka.topic_reader import ANSWER_TIMEOUT_S, TopicReader
 from services.common.log.faults import OffsetGoneError
 from services.common.log.reader import POLL_S, LogReader
 from services.common.log.records import Record, TopicPartition, size_of
-from services.common.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 
 
 class KafkaLogReader(LogReader):

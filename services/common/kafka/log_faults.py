@@ -14,7 +14,7 @@ from kafka.errors import (
 
 from services.common.kafka.faults import MissingTopicError, in_words, refusal_of
 from services.common.log.faults import LogError, NoSuchTopicError, UnusableRecordError
-from services.common.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 
 _TOO_LARGE = MessageSizeTooLargeError, RecordListTooLargeError
 

@@ -23,7 +23,7 @@ from services.common.log.append_queue import Append, AppendQueue
 from services.common.log.faults import LogError, PartlyAppendedError, UnusableRecordError
 from services.common.log.placing import partition_of
 from services.common.log.records import NewRecord, RecordPosition, size_of
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 RETRY_S = 1.0  # how often it tries to connect, and looks after what is under way
 GRACE_S = 2.0  # beyond the time in which the producer promises to settle a record

@@ -13,7 +13,7 @@ from services.common.kafka.clients import create_consumer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.faults import MissingTopicError
 from services.common.log.reader import POLL_S, LogReader
-from services.common.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 
 ANSWER_TIMEOUT_S = 3.0
 

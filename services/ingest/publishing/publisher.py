@@ -10,7 +10,7 @@ from services.common.clock import Clock, system_clock_us
 from services.common.log.faults import LogError, PartlyAppendedError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord, RecordPosition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publishing.completions import Completions
 from services.ingest.publishing.frame import Frame, heartbeat

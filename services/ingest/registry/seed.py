@@ -19,14 +19,14 @@ from coincide.wire.last_change import LastChange
 from services.common.access.audit import AuditTrail
 from services.common.access.caller import command_caller
 from services.common.clock import system_clock_us
-from services.common.compacted_topic import read_whole
 from services.common.declared_streams import DeclaredStreams
 from services.common.kafka.clients import close_producer, create_producer
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.topic_reader import TopicReader
 from services.common.program.skeleton import exit_status, parser_of
 from services.common.settings import Streams, load_settings, load_streams
-from services.common.topic_names import DEFAULT_PREFIX, TopicNames
+from services.common.topics.compacted_topic import read_whole
+from services.common.topics.topic_names import DEFAULT_PREFIX, TopicNames
 from services.ingest.registry.named_templates import (
     TEMPLATES,
     NamedTemplate,

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 
 from coincide.wire.declarations.template_proposal import PROPOSALS, ProposalError, TemplateProposal, proposal_in
-from services.common.compacted_topic import Connect, read_whole
 from services.common.log.records import Record
-from services.common.topic_names import TopicNames
+from services.common.topics.compacted_topic import Connect, read_whole
+from services.common.topics.topic_names import TopicNames
 
 log = logging.getLogger(__name__)
 

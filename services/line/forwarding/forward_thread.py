@@ -16,13 +16,13 @@ import msgspec
 from coincide.wire.fields import UNREADABLE
 from coincide.wire.results.match_record import MatchRecord
 from services.common.backoff import Backoff
-from services.common.line_topics import FORWARDED
 from services.common.log.faults import LogError
 from services.common.log.follower_thread import FollowerThread
 from services.common.log.log import Log
 from services.common.log.reader import LogReader, StoppedError
 from services.common.log.records import NewRecord, Record, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.line_topics import FORWARDED
+from services.common.topics.topic_names import TopicNames
 from services.line.forwarding.forward_metrics import ForwardMetrics
 from services.line.forwarding.forward_settings import ForwardSettings
 from services.line.forwarding.upward_items import as_detection, detections_in, match_in

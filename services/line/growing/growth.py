@@ -17,8 +17,8 @@ from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
 from services.common.program.skeleton import exit_status
 from services.common.settings import CONFIG_VARIABLE, load_connection, load_settings, located
-from services.common.topic_names import TopicNames
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import TopicNames
+from services.common.topics.topics_file import load_topics
 from services.line.growing.folder_lock import claimed
 from services.line.growing.growth_note import GrowthNote
 from services.line.growing.log_copy import LogCopy, Tell

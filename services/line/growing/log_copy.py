@@ -15,7 +15,7 @@ from services.backup.topic_filling import FilledPartition, create_for, refuse_un
 from services.common.log.declared_topic import Topic
 from services.common.log.reader import LogReader
 from services.common.log.records import TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.line.growing.growth_note import GrowthNote
 
 TOLD_EVERY = 100_000  # records

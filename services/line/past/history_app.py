@@ -14,8 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
 from services.common.log.log import Log
-from services.common.log_clients import LogClients
 from services.common.settings import SettingsError
+from services.common.topics.log_clients import LogClients
 from services.history.archiving.layout import ArchiveFolder
 from services.history.replaying.request import AnyRequest
 from services.history.replaying.topic_records import TopicRecords

@@ -19,7 +19,7 @@ from services.common.log.records import NewRecord
 from services.common.operations import configure_logs
 from services.common.program.skeleton import exit_status
 from services.common.settings import SettingsError, load_streams
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.history.archiving.folders import Archive
 from services.history.idle_work import yield_to_live_work
 from services.history.replaying.past import Past

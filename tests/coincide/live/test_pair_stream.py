@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, Window, timing_join
 from coincide.constraints import SensorRule
 from coincide.errors import StreamError
-from coincide.joins.label_codes import SPARE_LABELS
 from coincide.joins.lateness import BEFORE_ALL_US
-from coincide.joins.row_labels import LEAST_LOG
+from coincide.live.label_codes import SPARE_LABELS
+from coincide.live.row_labels import LEAST_LOG
 from coincide.offsets import PairLimits
 from tests.examples import examples
 from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists

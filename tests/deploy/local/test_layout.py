@@ -19,7 +19,7 @@ from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES
 from services.alerting.settings import AlertingSettings
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import load_settings
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, HistorySettings

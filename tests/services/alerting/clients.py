@@ -30,7 +30,7 @@ from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.faults import LogError
 from services.common.log.records import Record
-from services.common.record_publisher import RecordPublisher
+from services.common.topics.record_publisher import RecordPublisher
 from tests.services.alerting.sample_records import NAMES, RECEIVED_AT_MS, Database, match_record
 from tests.services.kept_records import KeptRecords
 

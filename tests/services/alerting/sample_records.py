@@ -27,7 +27,7 @@ from services.alerting.store.expiry import RECORDS, Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
 from services.common.log.records import Record
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.ingest.registry.sensors import NO_PARTICULARS, Sensor
 
 P = ParamSpec("P")

@@ -19,10 +19,10 @@ from services.backup.topic_filling import FilledPartition, restore_topics
 from services.common.engine.shard_state import SHARD_STATE
 from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
-from services.common.line_topics import topics_of_line
 from services.common.log.declared_topic import Topic
 from services.common.log.records import NewRecord, Record, RecordPosition, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.line_topics import topics_of_line
+from services.common.topics.topic_names import TopicNames
 
 NAMES = TopicNames("reef.")
 DETECTIONS, QUERIES, MATCHES, KEYS = map(NAMES.full, ("detections", "queries", "matches", "keys"))

@@ -13,10 +13,10 @@ from services.backup.folder import opened
 from services.backup.whole import Places, restore, save
 from services.common.engine.carried_state import CarriedState
 from services.common.engine.shard_state import SHARD_STATE, entry_of, records_of
-from services.common.line_topics import FORWARDED, topics_of_line
 from services.common.log.declared_topic import Topic
 from services.common.log.records import NewRecord, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.line_topics import FORWARDED, topics_of_line
+from services.common.topics.topic_names import TopicNames
 
 NAMES = TopicNames("reef.")
 TOPICS = {NAMES.full("detections"): Topic(partitions=2)}

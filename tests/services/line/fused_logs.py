@@ -20,7 +20,7 @@ from services.common.log import follower_thread
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
 from services.common.log.records import NewRecord, RecordPosition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.line.fusion_thread import DETECTIONS, QUERIES, FusionThread
 from tests.coincide.fusion.inputs import STREAMS
 from tests.patience import until

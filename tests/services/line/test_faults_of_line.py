@@ -24,7 +24,7 @@ from services.common.local_log.local_log import LocalLog
 from services.common.log.records import Record
 from services.common.program.skeleton import REFUSED
 from services.common.settings import load_streams
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 from services.demo.programme import matches_of, post_all
 from services.demo.sn1987a import ALL_THREE, ANY_TWO
 from services.line.fusion_thread import DETECTIONS

@@ -23,8 +23,8 @@ from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord, Record, RecordPosition, TopicPartition
-from services.common.topic_names import TopicNames
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import TopicNames
+from services.common.topics.topics_file import load_topics
 from services.line import __main__ as serving
 from services.line.growing.folder_lock import claimed, served
 from services.line.growing.growth_note import NOTE, GrowthNote

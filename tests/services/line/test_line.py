@@ -14,7 +14,7 @@ from coincide.fusion.records.kafka_records import InputRecord
 from deploy.host.machine import ROOT, free_ports
 from services.common.local_log.local_log import LocalLog
 from services.common.settings import load_streams
-from services.common.topic_names import DEFAULT_NAMES
+from services.common.topics.topic_names import DEFAULT_NAMES
 from services.demo.sn1987a import posts
 from services.line.fusion_thread import DETECTIONS, QUERIES
 from tests.integration.service_process import ServiceProcess, run_module

@@ -8,7 +8,7 @@ from random import Random
 
 from deploy.host.machine import ROOT
 from services.common.kafka.clients import close_producer, create_producer
-from services.common.topics_file import load_topics
+from services.common.topics.topics_file import load_topics
 from trials.chaos.faults.fault import Fault, Place, fault
 from trials.chaos.load import WANDERING
 

@@ -31,7 +31,7 @@ from services.common.kafka.log_faults import fault_of, no_topic
 from services.common.log.faults import DamagedLogError, LogError, OffsetGoneError
 from services.common.log.reader import LogReader
 from services.common.log.records import Record, TopicPartition
-from services.common.record_publisher import RecordPublisher
+from services.common.topics.record_publisher import RecordPublisher
 from tests.patience import until
 from tests.services.alerting.sample_records import (
     NAMES,

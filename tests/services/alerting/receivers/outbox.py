@@ -13,7 +13,7 @@ from services.common.kafka.connection import KafkaConnection
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.faults import LogError
 from services.common.log.records import Record
-from services.common.record_publisher import RecordPublisher
+from services.common.topics.record_publisher import RecordPublisher
 from tests.services.alerting.sample_records import NAMES, Database, episode_record, record, ruled
 
 

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer
 
 from services.common.access.access_routes import MOST_READING, audit_router
 from services.common.http.problem import install_problem_handlers
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 OF_ONE = MOST_READING // 2
 

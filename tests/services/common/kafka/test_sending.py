@@ -16,7 +16,7 @@ from services.common.kafka.sending import AWAY, NOT_CONNECTED, Sending
 from services.common.log.append_queue import AppendQueue
 from services.common.log.faults import LogError, NoSuchTopicError, PartlyAppendedError, UnusableRecordError
 from services.common.log.records import NewRecord, RecordPosition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from tests.patience import until
 
 TOPIC = "reef.detections"

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import strategies as st
 
 from coincide.wire.declarations.stream_records import StreamRecord
-from services.common.compacted_topic import TopicFollower
 from services.common.declared_streams import DeclaredStreams
 from services.common.log.declared_topic import Topic, TopicConflictError
 from services.common.log.faults import (
@@ -26,6 +25,7 @@ from services.common.log.log import Log
 from services.common.log.placing import partition_of
 from services.common.log.reader import LogReader
 from services.common.log.records import NewRecord, Record, RecordPosition, TopicPartition, size_of
+from services.common.topics.compacted_topic import TopicFollower
 from tests.patience import until
 from tests.reference.record_lists import ListLog
 

@@ -15,7 +15,7 @@ from services.common.kafka.faults import MissingTopicError
 from services.common.kafka.topic_reader import ReplacedTopicError, TopicReader
 from services.common.log.follower_thread import FollowerThread
 from services.common.log.reader import StoppedError
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from tests.patience import until
 
 HERE = TopicPartition("reef.here", 0)

@@ -16,7 +16,7 @@ from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError, PartlyAppendedError
 from services.common.log.records import NewRecord, RecordPosition
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publishing.completions import Completions
 from services.ingest.publishing.frame import Frame

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from services.common.access.audit import AuditTrail
-from services.common.compacted_topic import TopicView
 from services.common.log.records import Record
+from services.common.topics.compacted_topic import TopicView
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.named_templates import TEMPLATES

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from coincide.wire.results.match_record import MatchRecord
-from services.common.line_topics import topics_of_line
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.records import NewRecord, TopicPartition
-from services.common.topic_names import TopicNames
+from services.common.topics.line_topics import topics_of_line
+from services.common.topics.topic_names import TopicNames
 from services.line.forwarding.forward_metrics import ForwardMetrics
 from services.line.forwarding.forward_settings import ForwardSettings
 from services.line.forwarding.forward_thread import ForwardThread, in_posts

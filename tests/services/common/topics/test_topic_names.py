@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from services.common.settings import SettingsError, load_settings
-from services.common.topic_names import DEFAULT_NAMES, PREFIX_PATTERN, TopicNames, add_prefix_option
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import DEFAULT_NAMES, PREFIX_PATTERN, TopicNames, add_prefix_option
+from services.common.topics.topics_file import load_topics
 from services.ingest.settings import IngestSettings
 
 ILLEGAL = ("", "two words.", "a/b.", "bucht-ä.", "a.\n", "x" * 201)

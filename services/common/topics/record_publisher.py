@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from services.common.log.faults import LogError
 from services.common.log.log import Log
 from services.common.log.records import NewRecord
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 
 class RecordPublisher:

@@ -6,9 +6,9 @@ from typing import Self
 from services.common.kafka.kafka_log import KafkaLog
 from services.common.log.log import Log
 from services.common.log.reader import LogReader
-from services.common.record_publisher import RecordPublisher
 from services.common.settings import ComponentSettings
-from services.common.topic_names import TopicNames
+from services.common.topics.record_publisher import RecordPublisher
+from services.common.topics.topic_names import TopicNames
 
 
 @dataclass(frozen=True)

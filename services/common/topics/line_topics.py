@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from services.common.engine.shard_state import SHARD_STATE, STATE_TOPIC
 from services.common.log.declared_topic import Topic
-from services.common.topic_names import TopicNames
+from services.common.topics.topic_names import TopicNames
 
 #: Short name of the topic that says how far a line has forwarded.
 FORWARDED = "forwarded"

@@ -13,8 +13,8 @@ from services.common.kafka_option import add_connection_option, connection_of
 from services.common.log.declared_topic import TopicConflictError
 from services.common.program.skeleton import exit_status
 from services.common.settings import located
-from services.common.topic_names import add_prefix_option
-from services.common.topics_file import load_topics
+from services.common.topics.topic_names import add_prefix_option
+from services.common.topics.topics_file import load_topics
 
 
 def main(arguments: list[str] | None = None) -> int:

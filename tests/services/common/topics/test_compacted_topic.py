@@ -11,8 +11,8 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
-from services.common.compacted_topic import TopicFollower
 from services.common.kafka.topic_reader import TopicReader
+from services.common.topics.compacted_topic import TopicFollower
 
 PARTITION = TopicPartition("names", 0)
 THIS, ANOTHER = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -132,7 +132,7 @@ def test_after_a_fault_it_goes_on_where_that_is_safe(
     topic_id: uuid.UUID | None, kept_s: float, left: int, times_whole: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.common.log.follower_thread.PAUSES_S", (0.01, 0.01))
-    monkeypatch.setattr("services.common.compacted_topic.GOES_ON_WITHIN_S", kept_s)
+    monkeypatch.setattr("services.common.topics.compacted_topic.GOES_ON_WITHIN_S", kept_s)
     topic = [Named(f"n{nth}", nth) for nth in range(5)]
     later = [*topic, Named("n1", None), Named("n2", 9)][:left]
     before, after = ListConsumer(topic), ListConsumer(later, topic_id=topic_id)

@@ -10,8 +10,8 @@ from services.common.kafka.kafka_log import KafkaLog
 from services.common.local_log.local_log import LocalLog
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError, NoSuchTopicError
-from services.common.record_publisher import RecordPublisher
-from services.common.topic_names import TopicNames
+from services.common.topics.record_publisher import RecordPublisher
+from services.common.topics.topic_names import TopicNames
 from tests.services.common.local_log.local_logs import LocalLogs
 
 REEF = TopicNames("reef.")

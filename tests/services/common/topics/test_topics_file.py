@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from services.common.settings import SettingsError
-from services.common.topics_file import load_topics
+from services.common.topics.topics_file import load_topics
 
 
 def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from services.common.fault_sentences import describe_errors
 from services.common.log.declared_topic import Topic
 from services.common.settings import SettingsError, read_declarations
-from services.common.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 
 NAME_PATTERN = r"[a-z-]{1,49}"
 

@@ -14,7 +14,7 @@ from coincide.errors import DetectionsError
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections, checked_labels
 from coincide.joins.keys import one_area
-from coincide.joins.label_codes import CodesState, LabelCodes, LabelKinds, LabelLog, LogState
+from coincide.live.label_codes import CodesState, LabelCodes, LabelKinds, LabelLog, LogState
 
 LEAST_LOG = 1024
 
