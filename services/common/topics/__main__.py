@@ -19,7 +19,9 @@ from services.common.topics.topics_file import load_topics
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit status, 0 when the topics are as declared."""
-    parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
+    parser = argparse.ArgumentParser(
+        "python -m services.common.topics", description="Create the declared Kafka topics."
+    )
     parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
     add_connection_option(parser)
     add_prefix_option(parser)
