@@ -19,6 +19,7 @@ import pytest
 
 from deploy.local.broker import Broker
 from spark_jobs.job.restarts import KAFKA_AWAY
+from tests.integration.acts.evidence import Evidence
 from tests.integration.acts.health import Health
 from tests.integration.acts.pairs import Pairs
 from tests.integration.acts.slides import Slides
@@ -34,7 +35,7 @@ from tests.patience import until
 pytestmark = [pytest.mark.jvm, pytest.mark.kills]
 
 START_US = 1_700_000_000_000_000
-ACTS = (Pairs, Health, Spells, Slides, Streams, Templates)
+ACTS = (Pairs, Health, Evidence, Spells, Slides, Streams, Templates)
 
 
 class Act(Protocol):

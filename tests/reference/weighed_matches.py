@@ -10,6 +10,8 @@ from itertools import combinations
 from math import log2
 from typing import Any
 
+import pytest
+
 from coincide import Histogram
 from tests.reference.evidence import bits_of, density_of_one_moment, shares
 
@@ -108,3 +110,48 @@ def unpaired_hz_of(evidence: Record, heard_by: float) -> dict[str, float]:
     """Return the rate of unpaired detections that each member was judged by, by sensor: its term has it."""
     terms = [term for term in evidence["terms"] if term["kind"] == "member"]
     return {term["sensor"]: 2 ** (log2(heard_by) - term["bits"]) for term in terms}
+
+
+def assert_as_defined(
+    matches: Sequence[Record],
+    evidence: Mapping[str, Record],
+    templates: Sequence[Histogram],
+    events_hz: Fraction,
+    heard_by: Fraction,
+    most_parts: int = 10,
+) -> int:
+    """Judge the evidence of all matches of one query, by id; return how many groups were judged.
+
+    Not judged are groups of more than `most_parts`, of which listing all ways would take long, and those of which a
+    record has no bits.
+    """
+    by_id, judged = {each.id: each for each in templates}, 0
+    for group in groups(matches):
+        own = [evidence[each["id"]] for each in group]
+        if any(each["bits"] is None for each in own):
+            assert {each.get("unknown") for each in own} <= {None, "not_watched_yet", "impossible"}
+            continue
+        rates = {
+            (member["detected_at_us"], member["sensor"], member["id"]): unpaired_hz_of(each, float(heard_by))[
+                member["sensor"]
+            ]
+            for each, match in zip(own, group, strict=True)
+            for member in match["members"]
+        }
+        live = {frozenset(term["sensor"] for term in each["terms"] if "sensor" in term) for each in own}
+        assert len(live) == 1  # a member of one match is silent in another
+        twin = WeighedGroup(group, by_id, rates, events_hz, heard_by, *live)
+        if twin.parts <= most_parts:
+            judged += 1
+            for match, record in zip(group, own, strict=True):
+                _assert_as_weighed(twin, match, record)
+    return judged
+
+
+def _assert_as_weighed(twin: WeighedGroup, match: Record, record: Record) -> None:
+    assert record["bits"] == pytest.approx(twin.bits(match), abs=1e-6)
+    assert sum(term["bits"] for term in record["terms"]) == pytest.approx(record["bits"], abs=1e-7)
+    for side in ("posterior", "posterior_least", "posterior_greatest"):
+        assert record[side] == pytest.approx(min(twin.posterior(match), 1), abs=1e-6)
+    belongs = [each["belongs"] for each in record["members"]]
+    assert belongs == pytest.approx([min(each, 1) for each in twin.belongs(match)], abs=1e-6)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.coincide.fusion.outputs import SavedCore
 from tests.coincide.fusion.strategies import SWEEPING
 from tests.examples import examples
-from tests.reference.weighed_matches import WeighedGroup, groups, unpaired_hz_of
+from tests.reference.weighed_matches import assert_as_defined
 
 Record = dict[str, Any]
 
@@ -34,7 +33,6 @@ SETS |= {"joint_threshold": 0.01, "at_least": 2}
 QUERIES = (PAIRS, SETS)
 TEMPLATES = [Histogram.uniform(-2, 1), Histogram.uniform(-1, 2), Histogram(edges_s=[-3, -2, 1, 2], mass=[0.5, 0, 0.5])]
 SENSORS = ("north", "south", "east")
-MOST_PARTS = 10  # in groups that the twin lists all ways of
 
 rows = st.builds(
     Row,
@@ -102,27 +100,7 @@ def test_batches_and_restarts_change_nothing(log: list[InputRecord], data: st.Da
 def test_it_is_what_the_twin_says(log: list[InputRecord]) -> None:
     matches, evidence = told(begun(), [[each] for each in log])
     by_id = {each["id"]: each for each in evidence}
-    templates = {each.id: each for each in [Histogram.point(), *TEMPLATES]}
+    templates = [Histogram.point(), *TEMPLATES]
     for query in QUERIES:
-        for group in groups([each for each in matches if each["query"] == query["id"]]):
-            own = [by_id[each["id"]] for each in group]
-            if any(each["bits"] is None for each in own):
-                assert {each.get("unknown") for each in own} <= {None, "not_watched_yet", "impossible"}
-                continue
-            rates = {
-                (member["detected_at_us"], member["sensor"], member["id"]): unpaired_hz_of(each, 0.7)[member["sensor"]]
-                for each, match in zip(own, group, strict=True)
-                for member in match["members"]
-            }
-            live = {frozenset(term["sensor"] for term in each["terms"] if "sensor" in term) for each in own}
-            assert len(live) == 1  # a member of one match is silent in another
-            twin = WeighedGroup(group, templates, rates, Fraction(2_000, 86_400), Fraction(7, 10), *live)
-            if twin.parts > MOST_PARTS:
-                continue
-            for match, record in zip(group, own, strict=True):
-                assert record["bits"] == pytest.approx(twin.bits(match), abs=1e-6)
-                assert sum(term["bits"] for term in record["terms"]) == pytest.approx(record["bits"], abs=1e-7)
-                for side in ("posterior", "posterior_least", "posterior_greatest"):
-                    assert record[side] == pytest.approx(min(twin.posterior(match), 1), abs=1e-6)
-                belongs = [each["belongs"] for each in record["members"]]
-                assert belongs == pytest.approx([min(each, 1) for each in twin.belongs(match)], abs=1e-6)
+        own = [each for each in matches if each["query"] == query["id"]]
+        assert_as_defined(own, by_id, templates, Fraction(2_000, 86_400), Fraction(7, 10))
