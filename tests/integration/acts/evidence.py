@@ -44,7 +44,7 @@ class Evidence:
         self._send(0, len(self.frames) // 2)
 
     def see_begun(self) -> None:
-        self.stage.wait(lambda: len(self.told("evidence")) > 10)
+        self.stage.wait(lambda: len(self.told("matches")) > 20)  # their evidence waits
 
     def go_on_without_fusion(self) -> None:
         self._send(len(self.frames) // 2, len(self.frames) * 3 // 4)
