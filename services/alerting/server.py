@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from types import FrameType
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -210,21 +209,15 @@ class AlertingServer(AsgiServer):
         super().__init__(app, settings, timeout_graceful_shutdown=GRACE_S)
         assert isinstance(app.application, FastAPI)  # noqa: S101 - `build_app` does
         self._parts = app.application.state
+        self.when_stopping = self._parts.end_live_streams
 
     async def on_tick(self, counter: int) -> bool:
         """Look, ten times a second, whether to stop."""
         if not self.should_exit and self._parts.database_file.is_lost():
             logger.error(DATABASE_LOST)
             self._parts.database_file.note_loss()
-            self._parts.end_live_streams()
             self.should_exit, self.status = True, LOST
         return await super().on_tick(counter)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop; called as a signal handler, in the midst of whatever the event loop does."""
-        with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
-            asyncio.get_running_loop().call_soon_threadsafe(self._parts.end_live_streams)
-        super().handle_exit(sig, frame)
 
 
 def build_server(settings: AlertingSettings) -> AlertingServer:

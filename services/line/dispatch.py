@@ -16,7 +16,8 @@ COMPONENTS = "/components/"
 class Dispatch:
     """Hands a request to the component that has its path; what nobody has is for the `last` one.
 
-    `owners` says by the first part behind ``/v1/`` who has it; `at_end` is called when all components have ended.
+    `owners` says by the first part behind ``/v1/`` who has it; `end_streams` ends the responses that never end by
+    themselves; `at_end` is called when all components have ended.
     """
 
     def __init__(
@@ -24,9 +25,11 @@ class Dispatch:
         components: Mapping[str, Application],
         owners: Mapping[str, str],
         last: str,
+        end_streams: Callable[[], object] = lambda: None,
         at_end: Callable[[], object] = lambda: None,
     ) -> None:
         self._components, self._owners, self._last, self._at_end = components, owners, last, at_end
+        self.end_streams = end_streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request as an ASGI application."""

@@ -59,10 +59,11 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
     registry = CollectorRegistry()
     registry.register(status)
     fusion = FusionThread(log, names, cores, WorkerDeaths(settings.folder / "at-work"), status)
+    alerting = build_alerting(settings.alerting, log, heavy)
     components: dict[str, Application] = {
         "fusion": thread_app("fusion", fusion, ingest, clients, registry),
         "history": history_app(settings, log, clients),
-        "alerting": build_alerting(settings.alerting, log, heavy),
+        "alerting": alerting,
         "ingest": build_ingest(ingest, log),
         "console": console_app(settings.console),
     }
@@ -71,7 +72,14 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
         thread = forward_thread(forward, log, names, registry)
         components["forwarding"] = thread_app("forwarding", thread, ingest, clients, registry)
     owners = {first: name for name in ("alerting", "ingest") for first in firsts_of(components[name])}
-    return Dispatch(components, owners, last="console", at_end=heavy.close)
+    assert isinstance(alerting.application, FastAPI)  # noqa: S101 - `build_alerting` does
+    return Dispatch(
+        components,
+        owners,
+        last="console",
+        end_streams=alerting.application.state.end_live_streams,
+        at_end=heavy.close,
+    )
 
 
 class TellingThread(Protocol):
@@ -123,8 +131,9 @@ def firsts_of(component: Application) -> set[str]:
 def build_server(settings: LineSettings, log: LocalLog) -> AsgiServer:
     """Return the server."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    return AsgiServer(
-        build_app(settings, log),
+    app = build_app(settings, log)
+    server = AsgiServer(
+        app,
         settings.ingest,
         BoundedHttpProtocol,
         loop="uvloop",
@@ -132,3 +141,5 @@ def build_server(settings: LineSettings, log: LocalLog) -> AsgiServer:
         ws_max_size=LONGEST_MESSAGE_BYTES,
         timeout_graceful_shutdown=GRACE_S,
     )
+    server.when_stopping = app.end_streams
+    return server

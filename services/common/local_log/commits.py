@@ -10,18 +10,26 @@ class Listener:
     def __init__(self) -> None:
         self.topics: Collection[str] = ()
         self._heard = threading.Event()
+        self._has_ended = False
 
     def begin(self) -> None:
         """Forget what was heard."""
         self._heard.clear()
+        if self._has_ended:  # asked after the event is clear: who ends it sets both in the other order
+            self._heard.set()
 
     def hear(self) -> None:
         """Wake who waits."""
         self._heard.set()
 
+    def end(self) -> None:
+        """Wake who waits, and let nobody wait again."""
+        self._has_ended = True
+        self._heard.set()
+
     def wait(self, wait_s: float) -> bool:
-        """Return whether something was heard; waits for it up to `wait_s`."""
-        return self._heard.wait(wait_s)
+        """Return whether something was heard; waits for it up to `wait_s`, and not once this has ended."""
+        return self._heard.wait(wait_s) and not self._has_ended
 
 
 class Commits:

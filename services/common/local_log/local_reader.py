@@ -104,6 +104,10 @@ class LocalReader(LogReader):
             if has_moved or not self._listener.wait(max(0.0, until_s - time.monotonic())):
                 return records
 
+    def stop_waiting(self) -> None:
+        """Let a poll that waits, and every later one, return at once."""
+        self._listener.end()
+
     def _read(self) -> tuple[list[Record], bool]:
         """Return what there is, as much as may be returned at once, and whether there was anything, or a gap.
 

@@ -34,10 +34,13 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
         super().__init__(name=name, daemon=True)
         self.stopping = stopping or threading.Event()
         self._fault = ""
+        self._reads: R | None = None
 
     def stop(self) -> None:
         """Finish what is in hand and end; blocks for a bounded time."""
         self.stopping.set()
+        if (reader := self._reads) is not None:
+            reader.stop_waiting()
         if self.is_alive():
             self.join(self.stop_timeout_s)
 
@@ -60,6 +63,7 @@ class FollowerThread(threading.Thread, ABC, Generic[R]):
         reader = self._connect()
         if reader is None:
             return
+        self._reads = reader
         with reader:
             self._begin(reader)
             reader.refuse_replaced()  # which also notes who they are

@@ -81,6 +81,9 @@ class LogReader(ABC):
         offset.
         """
 
+    def stop_waiting(self) -> None:  # noqa: B027 - not every log can be woken
+        """Let a poll that waits, and every later one, return at once, where the log can do so; any thread may ask."""
+
     @abstractmethod
     def topics_read(self) -> set[str]:
         """Return the topics of `read_from`."""

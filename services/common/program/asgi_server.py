@@ -42,6 +42,7 @@ class AsgiServer(uvicorn.Server):
         }
         self.status = 0  # that the program exits with
         self.when_ready: Callable[[], None] = lambda: None  # called once requests are answered
+        self.when_stopping: Callable[[], object] = lambda: None  # before what is still being answered is waited for
         super().__init__(uvicorn.Config(app, settings.host, settings.port, **(common | options)))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -49,6 +50,11 @@ class AsgiServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.when_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell that it ends, and end once all that is asked was answered."""
+        self.when_stopping()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
         """Begin to stop; a second Ctrl-C waits for nobody.

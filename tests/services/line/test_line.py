@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
@@ -106,5 +108,9 @@ def test_it_stops_in_order_and_says_nothing_but_what_is_so(tmp_path: Path) -> No
         }
         assert line.call("PUT", "/v1/queries/own", json=query).status_code == 201
         assert line.call("GET", "/v1/queries/own/explain").json()["version"] == 1  # by its second process
-        assert line.stop() == 0
+        with httpx2.stream("GET", f"{line.url}/v1/live", timeout=30.0) as live:
+            pieces = live.iter_text()
+            assert next(pieces).startswith(": open")
+            assert line.stop() == 0
+            list(pieces)  # which raises where the stream was cut off
     assert '"level": "error"' not in (tmp_path / "line.log").read_text()

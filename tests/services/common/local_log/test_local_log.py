@@ -143,6 +143,22 @@ def test_what_another_process_commits_wakes_who_waits(logs: LocalLogs, log: Loca
         assert time.monotonic() - began_s < WAIT_S / 2  # it was woken, and did not look at the end alone
 
 
+def test_a_poll_waits_no_longer_than_it_may(logs: LocalLogs, log: LocalLog) -> None:
+    topic = made(logs, log)
+    with log.reader() as reader:
+        reader.read_from({TopicPartition(topic, 0): None})
+        found: list[object] = []
+        waiting = threading.Thread(target=lambda: found.extend([reader.poll(WAIT_S), reader.poll(WAIT_S)]))
+        began_s = time.monotonic()
+        waiting.start()
+        reader.stop_waiting()
+        waiting.join(WAIT_S)
+        assert found == [[], []]
+        assert time.monotonic() - began_s < WAIT_S / 2
+        append_values(log, topic, b"there")
+        assert len(reader.poll(WAIT_S)) == 1
+
+
 def test_who_reads_other_topics_sleeps_on(logs: LocalLogs, log: LocalLog) -> None:
     quiet, busy = made(logs, log), made(logs, log)
     with log.reader() as reader:
