@@ -20,7 +20,15 @@ from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_templates
 
 Kind = Literal["events", "member", "times", "clock", "silent"]
-UNITS = ((1.0, "second"), (60.0, "minute"), (3_600.0, "hour"), (86_400.0, "day"), (31_557_600.0, "year"))
+UNITS = (
+    (1.0, "second"),
+    (60.0, "minute"),
+    (3_600.0, "hour"),
+    (86_400.0, "day"),
+    (31_557_600.0, "year"),
+    (3_155_760_000.0, "century"),
+)
+POWERS = {2: "per second", 3: "per second squared"}  # by members
 
 
 @dataclass(frozen=True)
@@ -172,7 +180,7 @@ def _times_sentence(columns: EvidenceColumns, members: int) -> str:
     density = float(np.exp2(columns.times_bits[0]))
     if density == 0:
         return "No one event makes reports at these distances."
-    unit = "per second" if members == 2 else f"per second to the power of {members - 1}"
+    unit = POWERS.get(members, f"per second to the power of {members - 1}")
     unless = ", were no clock shared" if columns.clock_bits[0] != 0 else ""
     return f"Reports of one event come at these distances with a density of {spoken(density)} {unit}{unless}."
 
@@ -197,7 +205,7 @@ def how_often(rate_hz: float, what: str = "") -> str:
     Examples
     --------
     >>> how_often(2 / 86_400), how_often(1 / 3_600), how_often(0.25, "false report"), how_often(1e-9)
-    ('2 times a day', 'once an hour', '15 false reports a minute', '0.0316 times a year')
+    ('2 times a day', 'once an hour', '15 false reports a minute', '3.16 times a century')
     """
     if isnan(rate_hz):
         return "at an unknown rate"

@@ -136,7 +136,7 @@ def test_a_shared_clock_is_a_term_with_its_sentence() -> None:
     assert [each.kind for each in found.terms] == ["events", "member", "member", "member", "times", "clock"]
     *_, times, clock = found.terms
     assert clock.sentence == "mic-1 and mic-2 share the clock gw-7, which may be off by 30 s."
-    assert times.sentence.endswith("per second to the power of 2, were no clock shared.")
+    assert times.sentence.endswith("per second squared, were no clock shared.")
     whole = [*map(whole_of, [SEVEN, SEVEN, OWN])]
     alone = evidence_of(NETWORK, whole, [0, 30_000, 12 * SECOND])
     assert times.bits == pytest.approx(alone.terms[-1].bits)
