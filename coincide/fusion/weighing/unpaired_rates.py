@@ -1,4 +1,4 @@
-"""Rates of unpaired detections: what was counted of a sensor before a match, less what belongs to events."""
+"""Rates of unpaired detections: the query's word, or what was counted before a match less what belongs to events."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coincide.queries.joins.event_rule import EventRule
 def unpaired_hz(
     background: Background | None, rule: EventRule, streams: Collection[int], stream: int, sensor: str
 ) -> float | None:
-    """Return how often a sensor reports on a stream what no other sensor reports; None where nobody has counted it.
+    """Return how often a sensor reports on a stream what no other sensor reports; None where nobody knows it.
 
-    Detections that belong to events are those of events that another sensor of the query's `streams` hears, too, as
+    What the query says of it holds, whatever was counted. Else detections that belong to events are those of events that another sensor of the query's `streams` hears, too, as
     often as the query says. At least one detection in all the time that was watched is taken to be unpaired: nothing
     seen yet does not mean never.
     """
-    if background is None:
-        return None
+    if rule.unpaired_hz is not None or background is None:
+        return rule.unpaired_hz
     counts = background.count.get(stream, {})
     if sensor not in counts and OTHERS in counts:
         return None

@@ -18,6 +18,7 @@ Arrival = Literal["at_once", "within_window"]
 DAY_S = 86_400.0
 LEAST_PER_DAY = 1e-9
 MOST_PER_DAY = 1e8
+_NUMBERS = "per_day", "heard_by", "unpaired_per_day"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class EventRule:
         The probability with which a sensor hears an event, above 0 and at most 1.
     arrives : {"at_once", "within_window"}
         Whether an event comes to all sensors at one moment, or at moments that may be as far apart as the windows say.
+    unpaired_per_day : float, optional
+        Unpaired reports a day of each sensor: 1e-9 to 1e8. By default they are counted.
 
     Raises
     ------
@@ -41,18 +44,18 @@ class EventRule:
     Examples
     --------
     >>> EventRule.from_json({"per_day": 2, "heard_by": 0.8})
-    EventRule(per_day=2.0, heard_by=0.8, arrives='at_once')
+    EventRule(per_day=2.0, heard_by=0.8, arrives='at_once', unpaired_per_day=None)
     """
 
     per_day: float
     heard_by: float
     arrives: Arrival = "at_once"
+    unpaired_per_day: float | None = None
 
     def __post_init__(self) -> None:
-        if not is_number(self.per_day) or not LEAST_PER_DAY <= self.per_day <= MOST_PER_DAY:
-            raise QueryError(
-                "event.per_day", f"is {self.per_day!r}: {LEAST_PER_DAY:g} to {MOST_PER_DAY:g} events a day"
-            )
+        _refuse_unless_per_day("per_day", self.per_day, "events")
+        if self.unpaired_per_day is not None:
+            _refuse_unless_per_day("unpaired_per_day", self.unpaired_per_day, "reports")
         refuse_unless_probability("event.heard_by", self.heard_by)
         if self.arrives not in get_args(Arrival):
             raise QueryError("event.arrives", f"is {self.arrives!r}: one of {', '.join(get_args(Arrival))}")
@@ -61,6 +64,11 @@ class EventRule:
     def events_hz(self) -> float:
         """Events per second."""
         return self.per_day / DAY_S
+
+    @property
+    def unpaired_hz(self) -> float | None:
+        """Unpaired reports of each sensor per second; None where they are counted."""
+        return None if self.unpaired_per_day is None else self.unpaired_per_day / DAY_S
 
     def refuse_unless_fits(
         self, roles: Sequence[str], within: Collection[Within], sensors: str, equal: str | None, *, is_filtered: bool
@@ -79,13 +87,18 @@ class EventRule:
     @classmethod
     def from_json(cls, obj: object) -> EventRule:
         """Read the rule; a QueryError names the field and what is allowed."""
-        fields = given_fields("event", obj, ("per_day", "heard_by", "arrives"), ("per_day", "heard_by"))
-        rates = {name: as_float(fields.pop(name)) for name in ("per_day", "heard_by")}
+        fields = given_fields("event", obj, (*_NUMBERS, "arrives"), ("per_day", "heard_by"))
+        rates = {name: as_float(fields.pop(name)) for name in _NUMBERS if name in fields}
         return cls(**rates, **fields)
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object, every field written out."""
-        return asdict(self)
+        """Return the JSON object, every field written out but a rate that is counted."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def _refuse_unless_per_day(name: str, value: object, of: str) -> None:
+    if not is_number(value) or not LEAST_PER_DAY <= value <= MOST_PER_DAY:
+        raise QueryError(f"event.{name}", f"is {value!r}: {LEAST_PER_DAY:g} to {MOST_PER_DAY:g} {of} a day")
 
 
 def _refuse_unless_windows(roles: Sequence[str], within: Collection[Within]) -> None:

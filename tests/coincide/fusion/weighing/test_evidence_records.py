@@ -1,6 +1,7 @@
 """When the evidence of a match is told, and what becomes of it where a query changes or much hangs together."""
 
 import json
+import math
 from math import log2
 from typing import Any
 
@@ -88,6 +89,17 @@ def test_it_is_null_until_the_area_has_been_watched() -> None:
     [record] = evidence(core.push([clock(21)]))
     assert (record["bits"], record["posterior"], record["unknown"]) == (None, None, "not_watched_yet")
     assert (record["terms"], record["members"]) == ([], [])
+
+
+def test_it_is_told_at_once_where_the_query_says_how_much_else_is_reported() -> None:
+    declared = {**QUERY, "event": {**QUERY["event"], "unpaired_per_day": 1}}  # type: ignore[dict-item]
+    core = started(put(0, declared))
+    core.push([pair(20, 1_000.0)])
+    [record] = evidence(core.push([clock(21)]))
+    of_members = [term for term in record["terms"] if term["kind"] == "member"]
+    assert [term["bits"] for term in of_members] == pytest.approx([math.log2(0.8 * 86_400)] * 2)
+    assert all("makes 1 other report a day" in term["sentence"] for term in of_members)
+    assert record["posterior"] > 0.9
 
 
 @pytest.mark.parametrize(
@@ -200,5 +212,8 @@ def test_the_more_a_sensor_reports_besides_the_less_a_match_says() -> None:
     assert unpaired_hz(counted, rule, [0, 1], 0, "south") == 1 / 1_000  # no less than one in what was watched
     assert unpaired_hz(counted, rule, [0, 1], 0, "unheard") == 1 / 1_000
     assert unpaired_hz(None, rule, [0, 1], 0, "north") is None
+    declared = EventRule(per_day=86_400 / 100, heard_by=0.5, unpaired_per_day=2)
+    assert unpaired_hz(None, declared, [0, 1], 0, "north") == unpaired_hz(counted, declared, [0], 0, "north")
+    assert unpaired_hz(None, declared, [0, 1], 0, "north") == 2 / 86_400
     crowded = Background({0: {"": 12.0, "north": 40.0}}, 1_000.0)
     assert unpaired_hz(crowded, rule, [0], 0, "one of many") is None

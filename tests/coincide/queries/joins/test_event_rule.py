@@ -29,10 +29,18 @@ def test_it_is_read_and_written_back_in_both_languages(arrives: str) -> None:
     assert query_from_sql(sql_of(query), "bang") == query
 
 
+def test_how_much_else_is_reported_may_be_said_too() -> None:
+    query = Query.from_json(asked(event={**EVENT, "unpaired_per_day": 0.5}))
+    assert query.event is not None
+    assert query.event.unpaired_hz == 0.5 / 86_400
+    assert query.to_json()["event"] == {"per_day": 2.0, "heard_by": 0.8, "arrives": "at_once", "unpaired_per_day": 0.5}
+    assert query_from_sql(sql_of(query), "bang") == query
+
+
 def test_an_event_comes_at_once_unless_the_query_says_otherwise() -> None:
     rule = Query.from_json(asked()).event
     assert rule is not None
-    assert (rule.arrives, rule.events_hz) == ("at_once", 2 / 86_400)
+    assert (rule.arrives, rule.events_hz, rule.unpaired_hz) == ("at_once", 2 / 86_400, None)
 
 
 def test_another_event_is_another_query_and_begins_anew() -> None:
@@ -51,6 +59,9 @@ def test_another_event_is_another_query_and_begins_anew() -> None:
         ({**EVENT, "per_day": 1e9}, "event.per_day"),
         ({**EVENT, "per_day": float("nan")}, "event.per_day"),
         ({**EVENT, "heard_by": 0}, "event.heard_by"),
+        ({**EVENT, "unpaired_per_day": 0}, "event.unpaired_per_day"),
+        ({**EVENT, "unpaired_per_day": "1"}, "event.unpaired_per_day"),
+        ({**EVENT, "unpaired_per_day": None}, "event.unpaired_per_day"),
         ({**EVENT, "heard_by": 1.1}, "event.heard_by"),
         ({**EVENT, "heard_by": "often"}, "event.heard_by"),
         ({**EVENT, "arrives": "late"}, "event.arrives"),
