@@ -13,9 +13,9 @@ def unpaired_hz(
 ) -> float | None:
     """Return how often a sensor reports on a stream what no other sensor reports; None where nobody knows it.
 
-    What the query says of it holds, whatever was counted. Else detections that belong to events are those of events that another sensor of the query's `streams` hears, too, as
-    often as the query says. At least one detection in all the time that was watched is taken to be unpaired: nothing
-    seen yet does not mean never.
+    What the query says of it holds, whatever was counted. Else detections that belong to events are taken off: those of
+    events that another sensor of the query's `streams` hears, too, as often as the query says. At least one detection
+    in all the time that was watched is taken to be unpaired: nothing seen yet does not mean never.
     """
     if rule.unpaired_hz is not None or background is None:
         return rule.unpaired_hz
