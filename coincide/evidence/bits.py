@@ -15,7 +15,7 @@ from coincide.arrays.numbers import real_numbers, whole_numbers
 from coincide.errors import RateError
 from coincide.evidence.network import Network, rates
 from coincide.evidence.one_source import Travel, one_source_density
-from coincide.evidence.shared_offsets import clock_codes
+from coincide.evidence.shared_offsets import clocks_of_members
 from coincide.probability.joint.shifted_tuple import share_a_clock
 from coincide.templates.clocked import are_clocked, whole_of
 from coincide.templates.histogram import Histogram
@@ -166,7 +166,7 @@ def _clock_bits(
     if not are_clocked(templates):
         return bits
     index, at_us = np.asarray(template_index), np.asarray(detected_at_us)
-    shared = np.flatnonzero(share_a_clock(clock_codes(templates, index)).any(axis=0))
+    shared = np.flatnonzero(share_a_clock(clocks_of_members(templates, index)).any(axis=0))
     alone = one_source_density([*map(whole_of, templates)], index[:, shared], at_us[:, shared], travel)
     is_both = np.isfinite(times_bits[shared]) & (alone > 0)
     bits[shared[is_both]] = times_bits[shared[is_both]] - np.log2(alone[is_both])

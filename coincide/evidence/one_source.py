@@ -15,7 +15,7 @@ from coincide.arrays.numbers import whole_numbers
 from coincide.constraints.graph import ConstraintGraph, induced
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, HistogramError, OffsetError, WindowError
-from coincide.evidence.shared_offsets import clock_codes, density_on_clocks
+from coincide.evidence.shared_offsets import clocks_of_members, density_on_clocks
 from coincide.probability.difference import EXACT_OFFSET_US
 from coincide.probability.joint.probability import joint_probabilities
 from coincide.probability.joint.shifted_tuple import share_a_clock
@@ -159,7 +159,7 @@ def _at_one_moment(templates: Sequence[Histogram], index: IndexArray, times_us: 
     """Return the density of each match, by what its members have of their own where one clock has them all."""
     if not are_clocked(templates):
         return _independent(templates, index, times_us)
-    codes = clock_codes(templates, index)
+    codes = clocks_of_members(templates, index)
     shared = share_a_clock(codes)
     cancels = shared.all(axis=0) & (codes == codes[0]).all(axis=0)
     on_clocks = shared.any(axis=0) & ~cancels

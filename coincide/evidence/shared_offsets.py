@@ -12,17 +12,16 @@ import numpy as np
 
 from coincide.arrays.kinds import FloatArray, IndexArray
 from coincide.evidence.step_function import MovedByError, StepFunction
-from coincide.probability.joint.shifted_tuple import NO_CLOCK, Group, shared_errors
+from coincide.probability.joint.shifted_tuple import NO_CLOCK, Group, clock_codes, shared_errors
 from coincide.probability.piecewise import gauss_legendre
-from coincide.templates.clocked import clock_of, own_of
+from coincide.templates.clocked import own_of
 from coincide.templates.histogram import Histogram
 
 
-def clock_codes(templates: Sequence[Histogram], index: IndexArray) -> IndexArray:
-    """Return which clock each member is on, in the shape of `index`, where -1 is no member; -1: it is on none."""
-    numbers: dict[str | None, int] = {None: NO_CLOCK}
-    of_template = [numbers.setdefault(clock_of(each), len(numbers)) for each in templates]
-    return np.array([*of_template, NO_CLOCK])[index]
+def clocks_of_members(templates: Sequence[Histogram], index: IndexArray) -> IndexArray:
+    """Return the code of the clock of each member, in the shape of `index`; who is absent, -1, is on none."""
+    [codes] = clock_codes([templates])
+    return np.append(codes, NO_CLOCK)[index]
 
 
 def density_on_clocks(templates: Sequence[Histogram], reported_s: Sequence[float]) -> float:

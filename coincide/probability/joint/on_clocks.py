@@ -29,9 +29,9 @@ from coincide.probability.joint.clock_nodes import (
 )
 from coincide.probability.joint.placed_members import Estimate
 from coincide.probability.joint.refinement import WIDEST, JointProbability, Plans, refined
-from coincide.probability.joint.shifted_tuple import NO_CLOCK, Group, ShiftedTuple, share_a_clock, shared_errors
+from coincide.probability.joint.shifted_tuple import Group, ShiftedTuple, clock_codes, share_a_clock, shared_errors
 from coincide.probability.joint.tuples import EventTuples
-from coincide.templates.clocked import are_clocked, clock_of, own_of
+from coincide.templates.clocked import are_clocked, own_of
 from coincide.templates.histogram import Histogram
 
 MOST_NODES = 20_000  # of an exact integral over one offset
@@ -62,12 +62,8 @@ def joint_on_clocks(graph: ConstraintGraph, tuples: EventTuples) -> JointProbabi
 
 
 def _clock_codes(tuples: EventTuples) -> CodeArray:
-    """Return which clock each member is on, shape (k, n), numbered through all roles."""
-    numbers: dict[str | None, int] = {None: NO_CLOCK}
-    of_role = [
-        np.array([numbers.setdefault(clock_of(each), len(numbers)) for each in side], np.int32)
-        for side in tuples.templates
-    ]
+    """Return which clock each member is on, shape (k, n), comparable between roles."""
+    of_role = clock_codes(tuples.templates)
     return np.array([of[which] for of, which in zip(of_role, tuples.template_index, strict=True)])
 
 

@@ -95,6 +95,12 @@ def shared_errors(templates: Sequence[Histogram]) -> dict[Group, Histogram]:
     return {group: each.error for group, each in members_by_clock(templates).items() if len(group) > 1}
 
 
+def clock_codes(sides: Sequence[Sequence[Histogram]]) -> list[CodeArray]:
+    """Return the code of the clock of each template of each side, numbered through all sides; `NO_CLOCK` is none."""
+    numbers: dict[str | None, int] = {None: NO_CLOCK}
+    return [np.array([numbers.setdefault(clock_of(each), len(numbers)) for each in side], np.int32) for side in sides]
+
+
 def share_a_clock(codes: CodeArray | IndexArray) -> BoolArray:
     """Whether each member is on the clock of another one of its tuple, by the codes of clocks; shape (k, n)."""
     alike = (codes[:, None] == codes[None]).sum(axis=0)
