@@ -24,6 +24,7 @@ from services.common.http.problem import Problem
 from services.common.http.strict_requests import json_in
 from services.history.replaying.request import LearningRequest, RunError, RunRequest, request_in
 from services.history.runs.run_server import read_learning, read_request
+from services.ingest.clocks.clock_changes import clock_resource
 from services.ingest.http.sensor_bulk import _read
 from services.ingest.registry.stream_changes import stream_resource
 from services.ingest.templates.template_changes import template_resource
@@ -119,6 +120,14 @@ def _template(body: bytes) -> None:
         raise BrokenLaw("another template is read than was written")
 
 
+def _clock(body: bytes) -> None:
+    clocks = clock_resource(_Changes.registry)
+    document = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+    clock = _refused(lambda: clocks.read("gateway", document, None))
+    if clock is not None and clocks.read("gateway", json.loads(json.dumps(clock.document)), None) != clock:
+        raise BrokenLaw("another clock is read than was written")
+
+
 def _sensors(body: bytes) -> None:
     document = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
     read = _refused(lambda: _read(document, _Changes()))  # type: ignore[arg-type]
@@ -184,6 +193,7 @@ FORMS = (
     {"point": True},
     {"edges_s": [-1, 0, 2], "mass": [0.25, 0.75]},
 )
+CLOCKS = ({"error": FORMS[0]}, {"id": "gateway", "label": "on the roof", "error": FORMS[4]})
 BULK = {
     "templates": {"clock": FORMS[0], "good": FORMS[1]},
     "sensors": [
@@ -218,6 +228,7 @@ TARGETS = (
         lambda: [encode_cursor(FILTERS, place).encode() for place in (7, "name")] + [b'"3", *', b"text/csv;q=0.5, */*"],
     ),
     Target("documents/templates", "a refusal, or a template that is read again", _template, _seeds(*FORMS)),
+    Target("documents/clocks", "a refusal, or a clock that is read again", _clock, _seeds(*CLOCKS)),
     Target(
         "documents/sensors",
         "a problem, or a verdict on each",

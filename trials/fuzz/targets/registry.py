@@ -1,5 +1,6 @@
 """The compacted topics of ingest, and those of keys and of the audit trail."""
 
+import json
 from collections.abc import Sequence
 from functools import cache
 
@@ -7,6 +8,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
+from coincide.wire.declarations.clock_record import ClockParticulars
 from coincide.wire.declarations.sensor_record import Particulars, Place
 from coincide.wire.declarations.template_proposal import TemplateForm, TemplateProposal
 from coincide.wire.last_change import LastChange
@@ -24,6 +26,7 @@ from services.ingest.http.sensors_api import SensorFilters, SensorListing
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.health_topic import HealthView
 from services.ingest.registry.named_templates import NamedTemplate, NamedTemplates
+from services.ingest.registry.registered_clocks import RegisteredClock, RegisteredClocks
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import RegistryView
 from services.ingest.registry.snapshot import Registry
@@ -31,7 +34,7 @@ from services.ingest.templates.proposals_api import _body
 from services.ingest.templates.proposals_topic import _proposal
 from tests.services.ingest.building import NOW_US, SENSORS, STREAMS
 from trials.fuzz.contracts import examples
-from trials.fuzz.target import Keyed, Target
+from trials.fuzz.target import BrokenLaw, Keyed, Target
 
 CLOCK = Histogram.uniform(-2, 1)
 KNOWN = [Record("t", 0, nth, 1, name.encode(), each.to_record()) for nth, (name, each) in enumerate(SENSORS.items())]
@@ -43,6 +46,7 @@ PLACED = Sensor(
     LastChange(3, NOW_US, "seed"),
     {"acoustic": "exact"},
 )
+GATEWAY = RegisteredClock("gateway", CLOCK, ClockParticulars(label="on the roof"), LastChange(3, NOW_US, "seed"))
 DRIFT = TemplateDrift(CLOCK.id, 200, 0.5, 1e-9, [100, 60, 40])
 HEALTH = HealthRecord(
     "bay",
@@ -117,6 +121,17 @@ def _templates(line: bytes) -> None:
         NamedTemplate.from_record(each.name.encode(), each.to_record())
 
 
+def _clocks(line: bytes) -> None:
+    clocks = RegisteredClocks()
+    clocks.replace([[Record("t", 0, 0, 1, b"gateway", GATEWAY.to_record())]])
+    clocks.apply([_record(line)])
+    for each in clocks.values():
+        if RegisteredClock.from_record(each.name.encode(), each.to_record()) != each:
+            raise BrokenLaw("another clock is read than was written")
+        json.dumps(each.document)
+        _ = each.clock
+
+
 def _proposals(line: bytes) -> None:
     proposal = _proposal(_record(line))
     if proposal is not None:
@@ -168,6 +183,11 @@ def _template_seeds() -> Sequence[bytes]:
     return [_line(each.name.encode(), each.to_record()) for each in named]
 
 
+def _clock_seeds() -> Sequence[bytes]:
+    plain = RegisteredClock("radio", Histogram.normal(1, 8))
+    return [_line(each.name.encode(), each.to_record()) for each in (GATEWAY, plain)]
+
+
 def _proposal_seeds() -> Sequence[bytes]:
     form = TemplateForm(**CLOCK.to_json())
     made = TemplateProposal(
@@ -202,6 +222,7 @@ LAW = "it is taken or passed over, what was known stays, and the lists can be re
 TARGETS = (
     Target("registry/sensors", LAW, _sensors, _sensor_seeds),
     Target("registry/templates", LAW, _templates, _template_seeds),
+    Target("registry/clocks", LAW, _clocks, _clock_seeds),
     Target("registry/sensor health", LAW, _health, _health_seeds),
     Target("registry/proposals", LAW, _proposals, _proposal_seeds),
     Target("registry/keys", LAW, _keys, lambda: [_line(_key_record().key or b"", _key_record().value or b"")]),
