@@ -9,7 +9,7 @@ where a stream is followed, the matches of a stretch are judged by the rates of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import FloatArray
 from coincide.arrays.numbers import is_number, real_numbers, whole_numbers
 from coincide.errors import RateError
-from coincide.evidence.network import Network, alone
+from coincide.evidence.network import Network
 from coincide.evidence.shares import NO_MEMBER
 
 WORD_EVENTS = 10.0  # the word counts as much as so many events
@@ -42,12 +42,23 @@ class Hearings:
         How many of these each sensor heard.
     reported : ndarray of float64, shape (sensors,)
         Detections of each sensor, those of events among them.
+    alive : ndarray of float64, shape (sensors,), optional
+        The share of the time in which each sensor lived; by default all of it.
+    while_alive : ndarray of float64, shape (sensors,), optional
+        How many of the events came while it lived; by default all.
     """
 
     lasts_s: float
     events: float
     heard: FloatArray
     reported: FloatArray
+    alive: FloatArray = field(default_factory=lambda: np.empty(0))
+    while_alive: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        for name, value in (("alive", 1.0), ("while_alive", self.events)):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.full(len(self.heard), float(value)))
 
     @classmethod
     def of(cls, sensor: npt.ArrayLike, posterior: npt.ArrayLike, reported: npt.ArrayLike, lasts_s: float) -> Hearings:
@@ -87,11 +98,15 @@ class Hearings:
 
     def and_then(self, later: Hearings, kept: float = 1.0) -> Hearings:
         """Return these, weighted by `kept` from 0 to 1, and those of a later stretch: the past fades."""
+        lasts_s = kept * self.lasts_s + later.lasts_s
+        alive_s = kept * self.lasts_s * self.alive + later.lasts_s * later.alive
         return Hearings(
-            kept * self.lasts_s + later.lasts_s,
+            lasts_s,
             kept * self.events + later.events,
             kept * self.heard + later.heard,
             kept * self.reported + later.reported,
+            alive_s / lasts_s,
+            kept * self.while_alive + later.while_alive,
         )
 
 
@@ -142,12 +157,16 @@ def _most_plausible(word: Network, hearings: Hearings) -> tuple[float, FloatArra
     events_hz, heard_by = word.events_hz, np.clip(word.heard_by, LEAST_HEARD, MOST_HEARD)
     for _ in range(INNER_ROUNDS):
         expected = events_hz * hearings.lasts_s
-        by_one = expected * alone(heard_by)
-        events = hearings.events + by_one.sum() + expected * float(np.prod(1 - heard_by))
+        hears = np.minimum(heard_by * hearings.alive, MOST_HEARD)  # a dead sensor hears nothing
+        by_none = float(np.prod(1 - hears))
+        by_one = expected * by_none * hears / (1 - hears)
+        unseen = by_one.sum() + expected * by_none
         before = events_hz
-        events_hz = _between(word.events_hz, events, hearings.lasts_s)
-        hears = (hearings.heard + by_one + WORD_EVENTS * word.heard_by) / (events + WORD_EVENTS)
-        heard_by = np.clip(hears, LEAST_HEARD, MOST_HEARD)
+        events_hz = _between(word.events_hz, hearings.events + unseen, hearings.lasts_s)
+        missed = (unseen - by_one) * hearings.alive * (1 - heard_by) / (1 - hears)
+        came = hearings.while_alive + by_one + missed
+        heard_by = (hearings.heard + by_one + WORD_EVENTS * word.heard_by) / (came + WORD_EVENTS)
+        heard_by = np.clip(heard_by, LEAST_HEARD, MOST_HEARD)
         if abs(events_hz - before) <= SETTLED * before:
             break
     return events_hz, heard_by

@@ -182,12 +182,13 @@ class FusionCore:
     def _slots(self) -> list[RowSlots | AreaSlots | SlotStore]:
         state = self._state
         of_kinds = [kind.slots for kind in state.queries.kinds.values()]
-        of_evidence = state.queries.joins.evidence.slots
+        evidence = state.queries.joins.evidence
         return [
             state.row_slots,
             state.held_slots,
             state.area_slots,
-            of_evidence,
+            evidence.slots,
+            evidence.learnt,
             *(slots for slots in of_kinds if slots is not None),
         ]
 

@@ -57,6 +57,8 @@ def header_of(state: ShardState) -> Header:
         spell_slots=sorted(state.queries.spells.slots.live),
         next_pending_match=state.queries.joins.evidence.slots.next,
         pending_slots=sorted(state.queries.joins.evidence.slots.live),
+        next_learnt=state.queries.joins.evidence.learnt.next,
+        learnt_slots=sorted(state.queries.joins.evidence.learnt.live),
         quiet_us=state.limits.quiet_us,
         clocks=state.codes.areas.clocks,
         next_held=state.held.next_seq,
@@ -175,6 +177,7 @@ def _restore_queries(queries: ShardQueries, kept: EventColumns, header: Header, 
     queries.joins.restore(header.next_episode_slot, _needed(slots, header.episode_slots), kept)
     pending = _needed(slots, header.pending_slots)
     queries.joins.evidence.restore(queries.joins.queries.values(), header.next_pending_match, pending)
+    queries.joins.evidence.learnt.restore(header.next_learnt, _needed(slots, header.learnt_slots))
     queries.spells.restore(header.next_spell_slot, _needed(slots, header.spell_slots), kept)
 
 

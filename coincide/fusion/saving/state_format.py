@@ -13,7 +13,7 @@ from coincide.fusion.control.control import SecondCount
 from coincide.fusion.rows.areas import PartitionClock
 from coincide.wire.status_record import Suspension, Totals
 
-FORMAT = 15  # raise it with every change of Header, Slot or what they hold
+FORMAT = 16  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -101,7 +101,10 @@ class SavedQuery(Struct, array_like=True, frozen=True):
 
 
 class Header(Struct, array_like=True, frozen=True):
-    """Everything of `ShardState` but rows, areas, episodes, matches without evidence and spells, which have slots."""
+    """Everything of `ShardState` but what has slots.
+
+    That is rows, areas, episodes, matches without evidence, learnt rates and spells.
+    """
 
     format: int
     shard: int
@@ -125,6 +128,8 @@ class Header(Struct, array_like=True, frozen=True):
     spell_slots: list[int]
     next_pending_match: int
     pending_slots: list[int]
+    next_learnt: int
+    learnt_slots: list[int]
     quiet_us: int | None  # that moved the watermarks
     clocks: dict[int, PartitionClock]
     next_held: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf, isnan, nan
@@ -12,8 +12,10 @@ from msgspec import UNSET
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.evidence import Network, SetPosteriors, evidence_of_sets, evidence_terms
+from coincide.fusion.weighing.learnt_rates import Heard, LearntRates, MinuteHeard
 from coincide.fusion.weighing.match_groups import MatchGroup
 from coincide.fusion.weighing.pending_match import MOST_PARTS, DetectionKey, PendingMatch, PendingMember
+from coincide.fusion.weighing.unpaired_rates import unpaired_hz
 from coincide.queries import Query
 from coincide.queries.joins.event_rule import EventRule
 from coincide.templates.histogram import Histogram
@@ -25,6 +27,7 @@ from coincide.wire.results.evidence_record import (
     EvidenceRecord,
     EvidenceUnknown,
     MemberBelongs,
+    RatesSource,
     TermRecord,
 )
 
@@ -45,27 +48,50 @@ def blocks_of(groups: Sequence[MatchGroup]) -> Iterator[list[MatchGroup]]:
         yield block
 
 
-def unweighed(match: PendingMatch, unknown: EvidenceUnknown = TOO_MUCH_WORK) -> EvidenceRecord:
+def unweighed(
+    match: PendingMatch, unknown: EvidenceUnknown = TOO_MUCH_WORK, source: RatesSource = "declared"
+) -> EvidenceRecord:
     """Return the record of a match of which only this is told: why there is no evidence."""
-    return _record(match, bits=None, posterior=None, unknown=unknown, terms=(), members=())
+    return _record(match, source, bits=None, posterior=None, unknown=unknown, terms=(), members=())
 
 
-def weighed(query: Query, groups: Sequence[MatchGroup]) -> list[EvidenceRecord]:
-    """Return the records of all matches of some groups, group by group in the order of arrival."""
-    assert query.event is not None  # noqa: S101 - others have no groups
-    return GroupWeights(query, query.event, groups).records()
+@dataclass(frozen=True)
+class EventRates:
+    """How often events come, and who hears them: each sensor as `heard_by` says, all others as the query does."""
+
+    rule: EventRule
+    events_hz: float
+    heard_by: Mapping[str, float]
+    source: RatesSource
+
+    @classmethod
+    def declared(cls, query: Query) -> EventRates:
+        """Return what the query says."""
+        assert query.event is not None  # noqa: S101 - others have no groups
+        return cls(query.event, query.event.events_hz, {}, "declared")
+
+    @classmethod
+    def learnt(cls, query: Query, known: LearntRates, minute: int) -> EventRates:
+        """Return what is known when a minute begins; what the query says where that is nothing."""
+        declared = cls.declared(query)
+        found = known.rates(declared.rule, minute)
+        return declared if found is None else cls(declared.rule, *found, "learnt")
+
+    def network(self, sensors: Sequence[str]) -> Network:
+        """Return the network of these sensors."""
+        return Network(sensors, self.events_hz, [self.heard_by.get(each, self.rule.heard_by) for each in sensors], None)
 
 
 @dataclass
 class GroupWeights:
-    """Groups that are weighed at the same time; they share no detection."""
+    """Groups of one query that are weighed at the same time; they share no detection."""
 
     query: Query
-    rule: EventRule
+    rates: EventRates
     groups: Sequence[MatchGroup]
 
     def records(self) -> list[EvidenceRecord]:
-        """Return the record of each match."""
+        """Return the record of each match, group by group in the order of arrival."""
         posteriors, counts = self._posteriors, (self._sets != -1).sum(axis=0)
         of_all = np.full((2, len(self._matches)), nan)
         for members in np.unique(counts).tolist():
@@ -76,6 +102,25 @@ class GroupWeights:
             self._told(nth, least, greatest, belongs[self._sets[:, nth] != -1, nth].tolist())
             for nth, (least, greatest) in enumerate(sides)
         ]
+
+    def heard(self) -> MinuteHeard:
+        """Return what these groups tell of events, and of who hears them; those without evidence tell nothing."""
+        parts, share = self._posteriors.parts, np.round(self._posteriors.shared.value, DECIMALS)
+        group, there = self._group_of[parts.of_set], parts.members != -1
+        is_known = np.bincount(group, weights=np.isnan(share), minlength=len(self.groups)) == 0
+        share = np.where(is_known[group], share, 0.0)
+        events = np.bincount(group, weights=share, minlength=len(self.groups))
+        rows, columns = np.nonzero(there)
+        sensor = self._sensor[parts.members[rows, columns]]
+        heard = np.bincount(sensor, weights=share[columns], minlength=len(self._sensors))
+        alive = self._live_by_group & is_known
+        figures = zip(alive.sum(axis=1).tolist(), (alive @ events).tolist(), heard.tolist(), strict=True)
+        of_sensors = {
+            name: Heard(float(groups), round(came, DECIMALS), round(heard, DECIMALS), self._reported_hz.get(name, 0.0))
+            for name, (groups, came, heard) in zip(self._sensors, figures, strict=True)
+            if groups
+        }
+        return MinuteHeard(float(is_known.sum()), round(float(events.sum()), DECIMALS), of_sensors)
 
     @cached_property
     def _matches(self) -> list[PendingMatch]:
@@ -117,8 +162,22 @@ class GroupWeights:
 
     @cached_property
     def _unpaired_hz(self) -> FloatArray:
-        rates = [member.unpaired_hz for member in self._detections.values()]
-        return np.array([nan if each is None else each for each in rates])
+        if (declared_hz := self.rates.rule.unpaired_hz) is not None:
+            return np.full(len(self._detections), declared_hz)
+        members, live = (
+            list(self._detections.values()),
+            self._live_by_group[:, [group for group, _ in self._detections]],
+        )
+        counted, least = [each.counted_hz for each in members], [each.least_hz for each in members]
+        return unpaired_hz(self._network, self._sensor, live, counted, least)
+
+    @cached_property
+    def _reported_hz(self) -> dict[str, float]:
+        """How often each sensor that lives reports, by the latest match that says so."""
+        reported: dict[str, float] = {}
+        for match in self._matches:
+            reported |= match.live or {}
+        return reported
 
     @cached_property
     def _packed(self) -> list[tuple[bytes, ...]]:
@@ -132,16 +191,17 @@ class GroupWeights:
 
     @cached_property
     def _network(self) -> Network:
-        return Network(self._sensors, self.rule.events_hz, self.rule.heard_by, None)
+        return self.rates.network(self._sensors)
 
-    def _live(self) -> BoolArray:
-        """Which sensors are known to live at each match: those that live at one of its group, or report there."""
+    @cached_property
+    def _live_by_group(self) -> BoolArray:
+        """Which sensors are known to live at each group: those that live at one of its matches, or report there."""
         reports = np.zeros((len(self._sensors), len(self.groups)), np.bool_)
         reports[self._sensor, [group for group, _ in self._detections]] = True
         code = {name: nth for nth, name in enumerate(self._sensors)}
         for match, group in zip(self._matches, self._group_of.tolist(), strict=True):
             reports[[code[name] for name in match.live or ()], group] = True
-        return reports[:, self._group_of]
+        return reports
 
     @cached_property
     def _posteriors(self) -> SetPosteriors:
@@ -153,8 +213,8 @@ class GroupWeights:
             [member.key.detected_at_us for member in self._detections.values()],
             self._sensor,
             self._sets,
-            travel=self.query.graph if self.rule.arrives == "within_window" else None,
-            live=self._live(),
+            travel=self.query.graph if self.rates.rule.arrives == "within_window" else None,
+            live=self._live_by_group[:, self._group_of],
             unpaired_hz=self._unpaired_hz,
             most_work=MOST_WORK,
         )
@@ -162,11 +222,12 @@ class GroupWeights:
     def _told(self, nth: int, least: float, greatest: float, belongs: Sequence[float]) -> EvidenceRecord:
         match, bits = self._matches[nth], float(self._posteriors.bits[nth])
         if isnan(bits):
-            return unweighed(match, NOT_WATCHED_YET)
+            return unweighed(match, NOT_WATCHED_YET, self.rates.source)
         is_impossible, is_unknown = isinf(bits), isnan(least)
         members = zip(match.keys, belongs, strict=True)
         return _record(
             match,
+            self.rates.source,
             bits=None if is_impossible else round(bits, DECIMALS),
             posterior=None if is_unknown else _share((least + greatest) / 2),
             posterior_least=UNSET if is_unknown else _share(least),
@@ -196,9 +257,9 @@ class GroupWeights:
         ]
 
 
-def _record(match: PendingMatch, **told: object) -> EvidenceRecord:
+def _record(match: PendingMatch, source: RatesSource, **told: object) -> EvidenceRecord:
     named = {"id": match.id, "query": match.query, "query_version": match.version, "area": match.area}
-    return EvidenceRecord(**named, rates="declared", **told)  # type: ignore[arg-type]
+    return EvidenceRecord(**named, rates=source, **told)  # type: ignore[arg-type]
 
 
 def _share(value: float) -> float:

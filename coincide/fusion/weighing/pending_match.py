@@ -12,7 +12,7 @@ from coincide.fusion.saving.state_format import decode_state
 from coincide.templates.packed import buckets_on_clock, packed, packed_clock
 
 FIRST_NUMBER = -(3 * 2**29)  # slots of spells are numbered from -2**30 down; a number has 32 bits
-NUMBERS = 2**29
+NUMBERS = 2**28
 MOST_PARTS = 2_000  # of the matches of one group, those that several have counted for each: as many pairs
 #: Buckets of a clock by buckets of an own error: so many more are one more part. A part of 64 by 64 takes 25 ms,
 #: so that the largest group takes a second.
@@ -36,7 +36,8 @@ class PendingMember(Struct, array_like=True, frozen=True):
     stream: str
     latest_us: int
     template: tuple[bytes, ...]  # packed
-    unpaired_hz: float | None  # how often its sensor reports what no other does, when the match was completed
+    counted_hz: float | None  # how often its sensor reported on the stream, when the match was completed
+    least_hz: float  # how often, if once in all the time that was watched
 
 
 class PendingMatch(Struct, array_like=True, frozen=True):
@@ -51,7 +52,7 @@ class PendingMatch(Struct, array_like=True, frozen=True):
     id: str
     version: int
     members: tuple[PendingMember, ...]
-    live: tuple[str, ...] | None  # sensors that lived when it was completed; None: more than are weighed
+    live: dict[str, float] | None  # how often each sensor reported that lived then; None: more than are weighed
     is_told: bool = False
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 
 from msgspec import structs
 
@@ -11,10 +13,11 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.matching.search_work import OutOfTimeError
 from coincide.fusion.rows.event_table import EventColumns
 from coincide.fusion.rows.query_retention import reach_us
-from coincide.fusion.rows.rates import Background
+from coincide.fusion.rows.rates import MINUTE_US, Background
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.fusion.saving.state_format import FORMAT
-from coincide.fusion.weighing.group_weights import blocks_of, unweighed, weighed
+from coincide.fusion.weighing.group_weights import EventRates, GroupWeights, blocks_of, unweighed
+from coincide.fusion.weighing.learnt_rates import AreaKey, LearntRates, LearntSlots, MinuteHeard
 from coincide.fusion.weighing.match_groups import MatchGroup, MatchGroups
 from coincide.fusion.weighing.pending_match import (
     MOST_LIVE,
@@ -24,17 +27,33 @@ from coincide.fusion.weighing.pending_match import (
     PendingMember,
     PendingSlots,
 )
-from coincide.fusion.weighing.unpaired_rates import unpaired_hz
+from coincide.fusion.weighing.unpaired_rates import counted_hz, live_hz
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
 from coincide.wire.results.evidence_record import EvidenceRecord
 from coincide.wire.results.match_record import MatchRecord
 
-AreaKey = tuple[str, int]
-"""Name of an area, and the sequence number from which on it is known: one that came back is another."""
+Closed = Mapping[AreaKey, list[MatchGroup]]
+"""Groups that are to be weighed, by area."""
 
 Check = Callable[[], None]
 """Raises OutOfTimeError once a query has had its time."""
+
+
+def learns(query: Query) -> bool:
+    """Whether a query learns how often events come."""
+    return query.event is not None and query.event.rates == "learnt"
+
+
+def _is_of(id_: str, query: str, _area: AreaKey) -> bool:
+    return query == id_
+
+
+def by_minute(groups: Iterable[MatchGroup]) -> Iterator[tuple[int, list[MatchGroup]]]:
+    """Yield groups by the minute of event time in which they were closed, in an order that no batches change."""
+    ordered = sorted(groups, key=lambda group: (group.closes_us, min(group.keys)))
+    for minute, of_minute in groupby(ordered, lambda group: group.closes_us // MINUTE_US):
+        yield minute, list(of_minute)
 
 
 @dataclass(eq=False)
@@ -54,12 +73,15 @@ class ShardEvidence:
     _templates: PackedTemplates = field(default_factory=PackedTemplates)
     _by_query: dict[str, QueryGroups] = field(default_factory=dict)
     _over: list[PendingMatch] = field(default_factory=list)  # of groups that are too much: to be told as such
-    _ended: list[tuple[Query, MatchGroup]] = field(default_factory=list)  # of queries that do not go on
+    learnt: LearntSlots = field(default_factory=LearntSlots)
+    _ended: list[tuple[QueryGroups, Closed]] = field(default_factory=list)  # of queries that do not go on
+    _forgotten: int = -1  # areas, when those of which something was learnt were looked at
     _revision: int = -1  # of the streams, by which the reaches are
 
     def begin(self, queries: Iterable[ActiveQuery]) -> None:
         """Begin a batch: the groups of queries that are gone, or begin anew, are closed; no match can join them."""
         self.slots.begin()
+        self.learnt.begin()
         in_force = {active.query.id: active.query for active in queries if active.query.event is not None}
         for id_, known in list(self._by_query.items()):
             now = in_force.get(id_)
@@ -67,8 +89,8 @@ class ShardEvidence:
                 known.query = now
             else:
                 del self._by_query[id_]
-                for groups in known.by_area.values():
-                    self._ended += ((known.query, group) for group in groups.closed(None, self._drop))
+                closed = {key: groups.closed(None, self._drop) for key, groups in known.by_area.items()}
+                self._ended.append((known, {key: groups for key, groups in closed.items() if groups}))
         self._follow_streams()
 
     def add(
@@ -76,8 +98,8 @@ class ShardEvidence:
     ) -> None:
         """Take a match: the positions of its members by role, and what had been counted when it was completed."""
         area = self.codes.areas.area_of(int(rows.area[max(at)]))
-        members = tuple(self._members(query, at, rows, then))
-        live = () if then is None else then.live(self._streams(query))
+        members = tuple(self._members(at, rows, then))
+        live = live_hz(then, self._streams(query))
         pending = PendingMatch(
             FORMAT,
             0,
@@ -96,12 +118,15 @@ class ShardEvidence:
         """Return what is to be told by now; `turn` begins the time that a query has, by its id."""
         told = [unweighed(match) for match in self._over]
         ended, self._ended, self._over = self._ended, [], []
-        for query, group in ended:
-            told += self._weighed(query, [group], turn(query.id))
+        for known, closed in ended:
+            if closed:
+                told += self._weighed(known.query, closed, turn(known.query.id))
+            self.learnt.forget(partial(_is_of, known.query.id))
         for id_, known in self._by_query.items():
-            groups = [group for key in list(known.by_area) for group in self._closed(known, key)]
-            if groups:
-                told += self._weighed(known.query, groups, turn(id_))
+            closed = {key: groups for key in list(known.by_area) if (groups := self._closed(known, key))}
+            if closed:
+                told += self._weighed(known.query, closed, turn(id_))
+        self._forget_areas()
         return told
 
     def restore(self, queries: Iterable[ActiveQuery], order: int, slots: Iterable[bytes]) -> None:
@@ -109,17 +134,16 @@ class ShardEvidence:
         self.slots.next = order
         self._follow_streams()
         by_id = {active.query.id: active.query for active in queries}
+        for id_, query in by_id.items():
+            if query.event is not None:  # so that it is noticed when it does not go on
+                self._by_query[id_] = QueryGroups(query)
         for match in sorted(map(PendingMatch.decode, slots), key=lambda each: each.order):
             self.slots.live.add(match.number)
             groups = self._groups(by_id[match.query], (match.area, match.since))
             groups.add(match)
 
-    def _members(
-        self, query: Query, at: Sequence[int], rows: EventColumns, then: Background | None
-    ) -> Iterator[PendingMember]:
-        codes, rule = self.codes, query.event
-        assert rule is not None  # noqa: S101 - others are not added
-        streams = self._streams(query)
+    def _members(self, at: Sequence[int], rows: EventColumns, then: Background | None) -> Iterator[PendingMember]:
+        codes = self.codes
         for role, row in enumerate(at):
             if row != ABSENT:
                 sensor, stream = codes.areas.sensor_of(int(rows.sensor[row])).name, int(rows.stream[row])
@@ -129,7 +153,7 @@ class ShardEvidence:
                     codes.streams.names[stream],
                     int(rows.latest_us[row]),
                     self._templates.of(codes.templates.histogram(int(rows.template[row]))),
-                    unpaired_hz(then, rule, streams, stream, sensor),
+                    *counted_hz(then, stream, sensor),
                 )
 
     def _streams(self, query: Query) -> tuple[int, ...]:
@@ -151,27 +175,60 @@ class ShardEvidence:
         return known.by_area[key]
 
     def _closed(self, known: QueryGroups, key: AreaKey) -> list[MatchGroup]:
+        """Return the groups that are to be weighed by now; where rates are learnt these are those of whole minutes."""
         area = self.codes.areas.get(key[0])
         watermark_us = None if area is None or area.since != key[1] else self.codes.areas.watermark.us(area.code)
+        if watermark_us is not None and learns(known.query):
+            watermark_us -= watermark_us % MINUTE_US
         groups = known.by_area[key]
         closed = groups.closed(watermark_us, self._drop)
         if not groups:
             del known.by_area[key]
         return closed
 
-    def _weighed(self, query: Query, groups: Sequence[MatchGroup], check: Check) -> list[EvidenceRecord]:
-        """Return the records of groups; of those for which no time is left only that it is too much."""
-        told: list[EvidenceRecord] = []
-        for block in blocks_of(groups):
-            try:
-                check()
-                told += weighed(query, block)
-            except OutOfTimeError:
-                told += [unweighed(match) for group in block for match in group.matches]
-            for group in block:
-                for match in group.matches:
-                    self._drop(match)
-        return told
+    def _weighed(self, query: Query, closed: Closed, check: Check) -> list[EvidenceRecord]:
+        """Return the records of groups of one query."""
+        if learns(query):
+            minutes = ((key, *minute) for key, groups in closed.items() for minute in by_minute(groups))
+            return [record for minute in minutes for record in self._learning(query, *minute, check)]
+        groups = [group for of_area in closed.values() for group in of_area]
+        rates = EventRates.declared(query)
+        return [record for block in blocks_of(groups) for record in self._block(query, rates, block, check)[0]]
+
+    def _learning(
+        self, query: Query, area: AreaKey, minute: int, groups: Sequence[MatchGroup], check: Check
+    ) -> list[EvidenceRecord]:
+        """Return the records of one minute, by what those before it taught, and learn from them."""
+        known = self.learnt.of(query.id, area)
+        rates = EventRates.declared(query) if known is None else EventRates.learnt(query, known, minute)
+        blocks = [self._block(query, rates, block, check) for block in blocks_of(groups)]
+        heard = MinuteHeard.joined([each for _, each in blocks if each is not None])
+        if heard.groups:
+            begun = LearntRates.begun(query.id, area, minute)
+            self.learnt.put(begun if known is None else known.after(minute, heard))
+        return [record for records, _ in blocks for record in records]
+
+    def _block(
+        self, query: Query, rates: EventRates, block: Sequence[MatchGroup], check: Check
+    ) -> tuple[list[EvidenceRecord], MinuteHeard | None]:
+        """Return the records of groups, and what these tell; of those for which no time is left that it is too much."""
+        weights = GroupWeights(query, rates, block)
+        try:
+            check()
+            told, heard = weights.records(), weights.heard()
+        except OutOfTimeError:
+            told, heard = [unweighed(match) for group in block for match in group.matches], None
+        for group in block:
+            for match in group.matches:
+                self._drop(match)
+        return told, heard
+
+    def _forget_areas(self) -> None:
+        """Forget what was learnt of areas that are forgotten."""
+        areas = self.codes.areas
+        if self._forgotten != areas.forgotten:
+            self._forgotten = areas.forgotten
+            self.learnt.forget(lambda _query, key: (area := areas.get(key[0])) is None or area.since != key[1])
 
     def _drop(self, match: PendingMatch) -> None:
         self.slots.remove(match.number)

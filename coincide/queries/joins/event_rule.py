@@ -14,6 +14,7 @@ from coincide.json_fields import as_float, given_fields, refuse_unless_probabili
 from coincide.queries.joins.edges import Within
 
 Arrival = Literal["at_once", "within_window"]
+Rates = Literal["declared", "learnt"]
 
 DAY_S = 86_400.0
 LEAST_PER_DAY = 1e-9
@@ -35,6 +36,8 @@ class EventRule:
         Whether an event comes to all sensors at one moment, or at moments that may be as far apart as the windows say.
     unpaired_per_day : float, optional
         Unpaired reports a day of each sensor: 1e-9 to 1e8. By default they are counted.
+    rates : {"declared", "learnt"}
+        Whether `per_day` and `heard_by` hold, or are what one begins with and learns from the matches.
 
     Raises
     ------
@@ -44,21 +47,23 @@ class EventRule:
     Examples
     --------
     >>> EventRule.from_json({"per_day": 2, "heard_by": 0.8})
-    EventRule(per_day=2.0, heard_by=0.8, arrives='at_once', unpaired_per_day=None)
+    EventRule(per_day=2.0, heard_by=0.8, arrives='at_once', unpaired_per_day=None, rates='declared')
     """
 
     per_day: float
     heard_by: float
     arrives: Arrival = "at_once"
     unpaired_per_day: float | None = None
+    rates: Rates = "declared"
 
     def __post_init__(self) -> None:
         _refuse_unless_per_day("per_day", self.per_day, "events")
         if self.unpaired_per_day is not None:
             _refuse_unless_per_day("unpaired_per_day", self.unpaired_per_day, "reports")
         refuse_unless_probability("event.heard_by", self.heard_by)
-        if self.arrives not in get_args(Arrival):
-            raise QueryError("event.arrives", f"is {self.arrives!r}: one of {', '.join(get_args(Arrival))}")
+        for field, allowed in (("arrives", get_args(Arrival)), ("rates", get_args(Rates))):
+            if getattr(self, field) not in allowed:
+                raise QueryError(f"event.{field}", f"is {getattr(self, field)!r}: one of {', '.join(allowed)}")
 
     @property
     def events_hz(self) -> float:
@@ -87,7 +92,7 @@ class EventRule:
     @classmethod
     def from_json(cls, obj: object) -> EventRule:
         """Read the rule; a QueryError names the field and what is allowed."""
-        fields = given_fields("event", obj, (*_NUMBERS, "arrives"), ("per_day", "heard_by"))
+        fields = given_fields("event", obj, (*_NUMBERS, "arrives", "rates"), ("per_day", "heard_by"))
         rates = {name: as_float(fields.pop(name)) for name in _NUMBERS if name in fields}
         return cls(**rates, **fields)
 

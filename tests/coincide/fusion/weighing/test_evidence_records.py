@@ -5,9 +5,10 @@ import math
 from math import log2
 from typing import Any
 
+import numpy as np
 import pytest
 
-from coincide import Histogram
+from coincide import Histogram, Network
 from coincide.clocks import Clock
 from coincide.evidence import one_source_density
 from coincide.fusion.control.host import Host
@@ -15,8 +16,7 @@ from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.fusion.rows.rates import Background
 from coincide.fusion.weighing import match_groups, shard_evidence
-from coincide.fusion.weighing.unpaired_rates import unpaired_hz
-from coincide.queries.joins.event_rule import EventRule
+from coincide.fusion.weighing.unpaired_rates import counted_hz, unpaired_hz
 from coincide.templates.clocked import whole_of
 from tests.coincide.fusion.inputs import Row, frame, put, removal, started
 
@@ -204,16 +204,17 @@ def test_a_query_at_which_workers_died_tells_that_it_is_too_much() -> None:
 
 
 def test_the_more_a_sensor_reports_besides_the_less_a_match_says() -> None:
-    rule = EventRule(per_day=86_400 / 100, heard_by=0.5)  # an event in 100 s
+    network = Network(["north", "south", "east", "dead"], 0.01, 0.5, None)  # an event in 100 s
     counted = Background({0: {"north": 40.0, "south": 1.0}, 1: {"east": 7.0}}, 1_000.0)
+    live = np.array([[True] * 3, [True] * 3, [True, False, True], [False] * 3])
+    figures = [counted_hz(counted, 0, name) for name in ("north", "north", "south")]
+    rates = unpaired_hz(network, np.array([0, 0, 1]), live, *zip(*figures, strict=True))
     paired_hz = 0.01 * 0.5 * (1 - 0.5**2)  # of three sensors one hears it, and one of two others
-    assert unpaired_hz(counted, rule, [0, 1], 0, "north") == pytest.approx(0.04 - paired_hz)
-    assert unpaired_hz(counted, rule, [0], 0, "north") == pytest.approx(0.04 - 0.01 * 0.5 * 0.5)
-    assert unpaired_hz(counted, rule, [0, 1], 0, "south") == 1 / 1_000  # no less than one in what was watched
-    assert unpaired_hz(counted, rule, [0, 1], 0, "unheard") == 1 / 1_000
-    assert unpaired_hz(None, rule, [0, 1], 0, "north") is None
-    declared = EventRule(per_day=86_400 / 100, heard_by=0.5, unpaired_per_day=2)
-    assert unpaired_hz(None, declared, [0, 1], 0, "north") == unpaired_hz(counted, declared, [0], 0, "north")
-    assert unpaired_hz(None, declared, [0, 1], 0, "north") == 2 / 86_400
+    assert rates[0] == pytest.approx(0.04 - paired_hz)
+    assert rates[1] == pytest.approx(0.04 - 0.01 * 0.5 * 0.5)
+    assert rates[2] == 1 / 1_000  # no less than one in what was watched
+    assert counted_hz(counted, 0, "unheard") == (0.0, 1 / 1_000)
+    assert counted_hz(None, 0, "north")[0] is None
     crowded = Background({0: {"": 12.0, "north": 40.0}}, 1_000.0)
-    assert unpaired_hz(crowded, rule, [0], 0, "one of many") is None
+    assert counted_hz(crowded, 0, "one of many")[0] is None
+    assert np.isnan(unpaired_hz(network, np.array([0]), live[:, :1], [None], [0.001])).all()

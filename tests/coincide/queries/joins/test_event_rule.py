@@ -22,9 +22,10 @@ def asked(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("arrives", ["at_once", "within_window"])
-def test_it_is_read_and_written_back_in_both_languages(arrives: str) -> None:
-    query = Query.from_json(asked(event={**EVENT, "arrives": arrives}))
-    assert query.to_json()["event"] == {"per_day": 2.0, "heard_by": 0.8, "arrives": arrives}
+@pytest.mark.parametrize("rates", ["declared", "learnt"])
+def test_it_is_read_and_written_back_in_both_languages(arrives: str, rates: str) -> None:
+    query = Query.from_json(asked(event={**EVENT, "arrives": arrives, "rates": rates}))
+    assert query.to_json()["event"] == {"per_day": 2.0, "heard_by": 0.8, "arrives": arrives, "rates": rates}
     assert Query.from_json(query.to_json()) == query
     assert query_from_sql(sql_of(query), "bang") == query
 
@@ -40,13 +41,14 @@ def test_how_much_else_is_reported_may_be_said_too() -> None:
 def test_an_event_comes_at_once_unless_the_query_says_otherwise() -> None:
     rule = Query.from_json(asked()).event
     assert rule is not None
-    assert (rule.arrives, rule.events_hz, rule.unpaired_hz) == ("at_once", 2 / 86_400, None)
+    assert (rule.arrives, rule.rates, rule.events_hz, rule.unpaired_hz) == ("at_once", "declared", 2 / 86_400, None)
 
 
 def test_another_event_is_another_query_and_begins_anew() -> None:
     query = Query.from_json(asked())
     assert query.keeps_activation(query.with_threshold(0.3))
     assert not query.keeps_activation(Query.from_json(asked(event={**EVENT, "per_day": 3})))
+    assert not query.keeps_activation(Query.from_json(asked(event={**EVENT, "rates": "learnt"})))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,8 @@ def test_another_event_is_another_query_and_begins_anew() -> None:
         ({**EVENT, "heard_by": "often"}, "event.heard_by"),
         ({**EVENT, "arrives": "late"}, "event.arrives"),
         ({**EVENT, "arrives": []}, "event.arrives"),
+        ({**EVENT, "rates": "guessed"}, "event.rates"),
+        ({**EVENT, "rates": None}, "event.rates"),
         ({**EVENT, "arrives": None}, "event.arrives"),
         ({**EVENT, "per_hour": 1}, "event.per_hour"),
         (7, "event"),
