@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,16 @@ def test_where_much_was_heard_the_word_does_not_matter(word: Network) -> None:
     assert learnt.events_hz == pytest.approx(truth.events_hz, rel=0.01)
     np.testing.assert_allclose(learnt.heard_by, truth.heard_by, rtol=0.01)
     np.testing.assert_allclose(learnt.unpaired_hz, truth.unpaired_hz, rtol=0.01)
+
+
+def test_a_sensor_that_was_dead_has_missed_nothing() -> None:
+    heard_by = [0.9, 0.6, 0.4]
+    whole = [counted(0.05, heard_by, 0.1, 5e6), counted(0.05, [0.9, 0.6, 0.0], 0.1, 5e6)]
+    dead = replace(whole[1], alive=np.array([1, 1, 0.0]), while_alive=whole[1].events * np.array([1, 1, 0.0]))
+    learnt, fooled = (learnt_rates(WORD, whole[0].and_then(each)) for each in (dead, whole[1]))
+    np.testing.assert_allclose(learnt.heard_by, heard_by, rtol=0.01)
+    assert learnt.events_hz == pytest.approx(0.05, rel=0.01)
+    assert fooled.heard_by[2] < 0.25
 
 
 def test_where_nothing_was_heard_yet_the_word_stands() -> None:

@@ -27,7 +27,7 @@ COARSE = Clock("gw-7", Histogram.uniform(-30, 30)).template(LONE)
 )
 def test_parts_on_clocks_that_are_shared_in_part_count_for_more(templates: list[Histogram], parts: int) -> None:
     members = tuple(
-        PendingMember(role, DetectionKey(0, f"s{role}", "d"), "p", 0, packed(each), None)
+        PendingMember(role, DetectionKey(0, f"s{role}", "d"), "p", 0, packed(each), None, 0.0)
         for role, each in enumerate(templates)
     )
-    assert PendingMatch(1, -1, 0, "q", "bay", 0, "m", 1, members, ()).parts == parts
+    assert PendingMatch(1, -1, 0, "q", "bay", 0, "m", 1, members, {}).parts == parts

@@ -8,6 +8,7 @@ from services.console.pages.queries.forms.document_fields import DocumentFields
 from services.console.pages.shell import Words, number_field
 
 ARRIVALS = {"at_once": "all sensors at once", "within_window": "them as far apart as the windows say"}
+RATES = {"declared": "hold as they are", "learnt": "are a beginning: the matches teach better ones"}
 HEARD_BY = 0.8  # until somebody says otherwise
 PER_DAY = "Events come so often a day"
 
@@ -32,3 +33,4 @@ def draw_event(fields: DocumentFields) -> None:
             return
         fields.number("A sensor hears one with probability", "event", "heard_by")
         fields.one_of("One reaches", ARRIVALS, "at_once", "event", "arrives")
+        fields.one_of("These rates", RATES, "declared", "event", "rates")
