@@ -10,8 +10,8 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.layout import Layout
 from deploy.local.system import System
-from services.demo.programme import applied_query, post_all, wait_for_matches
-from services.demo.sn1987a import QUERIES, expected_matches, posts
+from services.demo.programme import applied_query, post_all, the_supernova, wait_for_matches
+from services.demo.sn1987a import QUERIES, bursts, expected_matches, posts
 from tests.check import unclosed
 from tests.examples import register_profiles
 from tests.integration.service_process import archived_rows
@@ -106,7 +106,8 @@ def live_of_1987(system: System) -> Live:
     expected = {id_: expected_matches(applied_query(system, id_)) for id_ in QUERIES}
     post_all(system)
     matches = {id_: wait_for_matches(system, id_, members) for id_, members in expected.items()}
+    the_supernova(system)
     if system.layout.archives:
-        posted = sum(len(body.splitlines()) for body in posts().values())
+        posted = sum(len(body.splitlines()) for body in (*posts().values(), bursts()))
         until(lambda: archived_rows(system.layout.url("archive")) >= posted)
     return matches

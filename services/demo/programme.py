@@ -14,10 +14,11 @@ from services.demo.sn1987a import (
     ANY_TWO,
     DETECTORS,
     QUERIES,
-    TWO_OF_THREE,
-    episode_sentence,
+    SUPERNOVA,
+    bursts,
     expected_matches,
     explanation,
+    one_event_sentences,
     posts,
     table_of,
 )
@@ -53,23 +54,36 @@ class DemoSystem(Protocol):
 
 
 def show_1987(system: DemoSystem) -> None:
-    """Post the detections of 1987, unless an earlier demo has, wait for all their matches and print what these show."""
+    """Post the detections of 1987, unless an earlier demo has, wait for what they show and print it."""
+    supernova = applied_query(system, SUPERNOVA)
     queries = {id_: applied_query(system, id_) for id_ in QUERIES}
     post_all(system, set(DETECTORS) - detectors_in(matches_of(system, ANY_TWO, superseded="any")))
     matches = {id_: wait_for_matches(system, id_, expected_matches(query)) for id_, query in queries.items()}
-    superseded = matches_of(system, TWO_OF_THREE, superseded="true")
+    print("SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree\n")
+    print(one_event_sentences(the_supernova(system), supernova) + "\n")
+    print("Of the single neutrinos, P says how well their times fit, by the clocks alone:\n")
     print(table_of(queries, matches))
     print(explanation(queries[ANY_TWO].window.hi_s))
-    print(f"{TWO_OF_THREE}: {len(matches[TWO_OF_THREE])} matches, all of three detectors; while they came in,")
-    print(f"{len(superseded)} of two were live until the third detector's event superseded them.")
-    print(episode_sentence(wait_for_episode(system, TWO_OF_THREE, len(matches[TWO_OF_THREE]))) + "\n")
+
+
+def the_supernova(system: DemoSystem) -> dict[str, Any]:
+    """Post the bursts, unless an earlier demo has; return their match once it has evidence.
+
+    They are posted after all neutrinos, which would be late by then.
+    """
+    if not matches_of(system, SUPERNOVA, superseded="any"):
+        _refuse_unless_accepted("the bursts", _post(system, bursts()))
+    if why := system.wait(lambda: any(each["evidence"] for each in matches_of(system, SUPERNOVA))):
+        raise DemoError(f"no match of query {SUPERNOVA} has evidence, and the system {why}; {system.logs}")
+    [match] = matches_of(system, SUPERNOVA)
+    return match
 
 
 def addresses(ingest: str, alerting: str) -> list[str]:
     """Return a line for each thing that a person may ask for, with its address."""
     return [
-        f"matches      {alerting}/v1/matches?query={ANY_TWO}",
-        f"episodes     {alerting}/v1/episodes?query={TWO_OF_THREE}",
+        f"matches      {alerting}/v1/matches?query={SUPERNOVA}",
+        f"episodes     {alerting}/v1/episodes?query={SUPERNOVA}",
         f"live stream  {alerting}/v1/live?query={BANG}",
         f"queries      {alerting}/v1/queries",
         f"sensors      {ingest}/v1/sensors",
@@ -139,13 +153,17 @@ def post_all(system: DemoSystem, detectors: Collection[str] = tuple(DETECTORS)) 
     wanted = [(sensor, body) for sensor, body in posts().items() if sensor in detectors]
     with ThreadPoolExecutor(len(DETECTORS)) as gateways:
         for sensor, answer in gateways.map(lambda post: (post[0], _post(system, post[1])), wanted):
-            if answer.status_code != httpx2.codes.ACCEPTED:
-                raise DemoError(f"ingest answered {answer.status_code} to the detections of {sensor}: {answer.text}")
+            _refuse_unless_accepted(f"the detections of {sensor}", answer)
 
 
 def _post(system: DemoSystem, body: bytes) -> httpx2.Response:
     headers = {"Content-Type": "application/x-ndjson"}
     return system.ingest.post("/v1/detections", content=body, headers=headers)
+
+
+def _refuse_unless_accepted(what: str, answer: httpx2.Response) -> None:
+    if answer.status_code != httpx2.codes.ACCEPTED:
+        raise DemoError(f"ingest answered {answer.status_code} to {what}: {answer.text}")
 
 
 def wait_for_matches(system: DemoSystem, query: str, expected: set[frozenset[str]]) -> list[dict[str, Any]]:
@@ -174,18 +192,3 @@ def matches_of(system: DemoSystem, query: str, **filters: str) -> list[dict[str,
         if page["next_cursor"] is None:
             return matches
         cursor = {"cursor": page["next_cursor"]}
-
-
-def wait_for_episode(system: DemoSystem, query: str, count: int) -> dict[str, Any]:
-    """Return the only episode of a query, once it is served and has so many matches."""
-    if why := system.wait(lambda: any(each["count"] == count for each in _episodes(system, query))):
-        raise DemoError(f"no episode of {query} has its {count} matches, and the system {why}")
-    episodes = _episodes(system, query)
-    if len(episodes) > 1:
-        raise DemoError(f"{query} has {len(episodes)} episodes: one was to be expected; {system.afresh}")
-    return episodes[0]
-
-
-def _episodes(system: DemoSystem, query: str) -> list[dict[str, Any]]:
-    answer = system.alerting.get("/v1/episodes", params={"query": query})
-    return list(answer.json()["items"]) if answer.status_code == httpx2.codes.OK else []

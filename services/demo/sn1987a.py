@@ -20,6 +20,8 @@ DETECTORS = {"kamiokande-ii": "Kamiokande II", "imb": "IMB", "baksan": "Baksan"}
 STREAM = "neutrino"
 #: Ids as in config/queries.yaml.
 ANY_TWO, ALL_THREE, TWO_OF_THREE = QUERIES = ("sn1987a", "sn1987a-all", "sn1987a-two-of-three")
+SUPERNOVA = "supernova"
+DAYS_OF_A_CENTURY = 36_525
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,14 @@ class DetectorGroup:
 def posts() -> dict[str, bytes]:
     """Return what each detector's gateway posts, by sensor: one JSON object a line."""
     return {sensor: _file(sensor).read_bytes() for sensor in DETECTORS}
+
+
+def bursts() -> bytes:
+    """Return each burst of a detector as one detection, a JSON object a line; post it after all of `posts`.
+
+    The last one came 19 min later. It tells that the first ones can no longer match anything else.
+    """
+    return _file("bursts").read_bytes()
 
 
 def expected_matches(query: Query) -> set[frozenset[str]]:
@@ -67,26 +77,50 @@ def by_detectors(matches: Iterable[Mapping[str, Any]], window_s: float, members:
     return [_sum_up(group, probability, window_s) for group in itertools.combinations(DETECTORS, members)]
 
 
+def one_event_sentences(match: Mapping[str, Any], query: Query) -> str:
+    """Say of a match with evidence, as GET /v1/matches serves it, how sure it is, by which word, and of its clocks."""
+    when = datetime.fromtimestamp(match["occurred"]["mean_us"] / 1e6, UTC)
+    *some, last = (DETECTORS[member["sensor"]] for member in match["members"])
+    lines = [f"{', '.join(some)} and {last} saw a burst of neutrinos at about {when:%H:%M:%S}."]
+    lines += [f"One event: {match['evidence']['posterior']:.1%}.", *_assumed(query)]
+    return "\n".join([*lines, *map(_clock_sentence, match["occurred"]["clocks"])])
+
+
+def _assumed(query: Query) -> Iterator[str]:
+    rule = query.event
+    if rule is not None and rule.unpaired_per_day is not None:
+        of_events = (
+            f"{rule.per_day * DAYS_OF_A_CENTURY:.0f} supernovae a century, each seen by {rule.heard_by:.0%} of them"
+        )
+        yield f"It takes for granted that background makes {rule.unpaired_per_day:g} burst a day at each detector,"
+        yield f"and that there are {of_events}."
+
+
+def _clock_sentence(clock: Mapping[str, Any]) -> str:
+    mean, low, high = (_slow(clock[each]) for each in ("mean_s", "p05_s", "p95_s"))
+    return f"The clock of {DETECTORS[clock['id']]} was {mean}; with 90 % between {low} and {high}."
+
+
+def _slow(seconds: float) -> str:
+    return f"{abs(seconds):.1f} s {'fast' if seconds < 0 else 'slow'}"
+
+
 def table_of(queries: Mapping[str, Query], matches: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
-    """Return the table of the demo's ``queries`` and their ``matches``, by query id."""
+    """Return the table of the demo's ``queries`` of single neutrinos and their ``matches``, by query id."""
     window_s = queries[ANY_TWO].window.hi_s
-    heads = ("detectors", "apart", "P", "P >=", "matches", f"plain {window_s:g} s")
-    twos = _rows(by_detectors(matches[ANY_TWO], window_s), queries[ANY_TWO].within[0].threshold)
-    threes = _rows(by_detectors(matches[ALL_THREE], window_s, members=3), queries[ALL_THREE].joint_threshold)
-    head, *lines = _aligned([heads, *twos, *threes])
-    title = "SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree"
-    return "\n".join([title, "", head, "-" * len(head), *lines, ""])
+    twos = by_detectors(matches[ANY_TWO], window_s)
+    threes = by_detectors(matches[ALL_THREE], window_s, members=3)
+    head, *lines = _aligned([("detectors", "apart", "P", f"plain {window_s:g} s"), *_rows([*twos, *threes])])
+    return "\n".join([head, "-" * len(head), *lines, ""])
 
 
-def _rows(groups: Iterable[DetectorGroup], threshold: float | None) -> Iterator[Sequence[str]]:
+def _rows(groups: Iterable[DetectorGroup]) -> Iterator[Sequence[str]]:
     for group in groups:
         probability = group.first_events_probability
         yield (
             " - ".join(DETECTORS[each] for each in group.detectors),
             f"{group.first_events_apart_s:.3f} s",
             "none" if probability is None else f"{probability:.4f}",
-            f"{threshold:g}",
-            str(group.matches),
             str(group.point_matches),
         )
 
@@ -105,20 +139,8 @@ def explanation(window_s: float) -> str:
     return f"""\
 apart        how far apart the detectors' own clocks put their first events
 P            how probable it is, by the clocks alone, that these lie within {window_s:g} s of each other; none: no match
-P >=         the threshold: the least P that makes a match
-matches      how many sets of events, one of each detector, are a match
-plain {window_s:g} s   how many would be, if every clock were right
+plain {window_s:g} s   how many pairs (or triples) of neutrinos fit within {window_s:g} s, if every clock were right
 """
-
-
-def episode_sentence(episode: Mapping[str, Any]) -> str:
-    """Say in a sentence what an episode, as GET /v1/episodes serves it, is."""
-    start, end = (datetime.fromtimestamp(episode[each] / 1e6, UTC) for each in ("start_us", "end_us"))
-    detectors = {member["sensor"] for member in episode["members"]}
-    return (
-        f"All of them are one episode, {(end - start).total_seconds():.1f} s from {start:%H:%M:%S} to {end:%H:%M:%S}: "
-        f"{len(episode['members'])} events of {len(detectors)} detectors."
-    )
 
 
 def _sum_up(group: tuple[str, ...], probability: Mapping[frozenset[str], float], window_s: float) -> DetectorGroup:

@@ -44,7 +44,7 @@ from services.common.clock import system_clock_us
 from services.common.log.records import Record
 from services.common.settings import load_streams
 from services.demo.harbour import microphones, play
-from services.demo.sn1987a import posts
+from services.demo.sn1987a import bursts, posts
 from services.ingest.app import create_app as create_ingest
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publishing.frame import Frame
@@ -274,8 +274,8 @@ class Line:
         return self.call("POST", "ingest", "/v1/detections", json=items, headers=headers)
 
     def post_1987(self) -> None:
-        """Post what the three detectors saw."""
-        for body in posts().values():
+        """Post what the three detectors saw, neutrino by neutrino and then as bursts."""
+        for body in (*posts().values(), bursts()):
             headers = {"Content-Type": "application/x-ndjson"}
             self.call("POST", "ingest", "/v1/detections", content=body, headers=headers).raise_for_status()
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from coincide import Histogram
-from services.demo.sn1987a import posts
+from services.demo.sn1987a import bursts, posts
 from services.ingest.registry.sensors import Sensor
 from tests.console.conftest import painted, shoot, until_chart
 from tests.console.line import Line
@@ -44,23 +44,32 @@ def test_a_newcomer_is_led_to_what_happened_in_1987(open_page: OpenPage, line: L
     expect(page.get_by_role("heading", level=1)).to_have_text("Now")
     story = page.locator(".moment", has_text="sn1987a")
     expect(story).to_contain_text("What baksan, imb and kamiokande-ii saw may have happened together on 1987-02-23")
+    expect(story).to_contain_text("One event, 97.8 %.")
     expect(story.locator(".moment-words")).to_have_attribute(
         "title", re.compile(r"^1987-02-23 .*, probability 0\.\d+$")
     )
     story.get_by_role("link").click()
-    page.wait_for_url(re.compile(r"from=1987-02-23T07"))
+    page.wait_for_url(re.compile(r"from=1987-02-23T07.*query=supernova"))
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"^1987-02-23 08:3\d:\d\d to 08:3\d:\d\d$"))
-    until_chart(page, "scene.matches.size > 900")
+    until_chart(page, "[...scene.matches.values()].filter((each) => scene.shows(each)).length === 1")
     there = painted(page)
-    detections = sum(len(body.splitlines()) for body in posts().values())
-    of_rest = line.call("GET", "alerting", "/v1/matches", params={"area": "sn1987a", "limit": 1000}).json()
+    detections = sum(len(body.splitlines()) for body in (*posts().values(), bursts()))
     assert there["detections"] >= detections  # those of the harbour are drawn with them
-    assert there["matches"] >= len(of_rest["items"])
     assert not there["follows"]
     begin = datetime(1987, 2, 23, 7, 35, tzinfo=UTC).timestamp() * 1e6
     assert there["from"] < begin + 60e6 < there["to"]
-    expect(page.locator("table.plain tbody")).to_contain_text("sn1987a-two-of-three")
+    rows = page.locator("table.plain tbody tr:visible")
+    expect(rows).to_contain_text(["supernova: 1 match"])
+    rows.get_by_role("button", name="Evidence").click()
+    panel = page.get_by_role("complementary", name="Evidence")
+    panel.get_by_role("button", name="one event, 97.8 %").click()
+    expect(panel).to_contain_text(
+        "The clock of kamiokande-ii was 6.4 s slow; with 90 % between 2.2 s fast and 15 s slow."
+    )
+    expect(panel).to_contain_text("How often events come, how well they are heard and how much else is reported")
     shoot(page, "now-1987")
+    page.get_by_label("Query").select_option("")
+    until_chart(page, "scene.matches.size > 900")
 
 
 def test_what_happens_is_drawn_as_it_happens(open_page: OpenPage, line: Line) -> None:

@@ -11,7 +11,7 @@ from services.alerting.queries.edits import load_queries
 from services.common.settings import load_streams
 from services.demo import sn1987a
 from services.demo.harbour import BANG
-from services.demo.sn1987a import ALL_THREE, ANY_TWO, DETECTORS, TWO_OF_THREE, expected_matches
+from services.demo.sn1987a import ALL_THREE, ANY_TWO, DETECTORS, SUPERNOVA, TWO_OF_THREE, expected_matches
 
 
 def test_the_example_has_every_event_in_order() -> None:
@@ -53,8 +53,8 @@ def shipped_queries() -> list[Query]:
 
 def test_the_shipped_queries_are_those_that_the_demo_shows() -> None:
     shipped = shipped_queries()
-    assert tuple(query.id for query in shipped) == (*sn1987a.QUERIES, BANG)
-    expected = {query.id: len(expected_matches(query)) for query in shipped if query.id != BANG}
+    assert tuple(query.id for query in shipped) == (SUPERNOVA, *sn1987a.QUERIES, BANG)
+    expected = {query.id: len(expected_matches(query)) for query in shipped if query.id in sn1987a.QUERIES}
     assert expected == {ANY_TWO: 183, ALL_THREE: 440, TWO_OF_THREE: 440}
 
 
@@ -65,13 +65,37 @@ def test_the_table_has_a_row_for_every_pair_and_one_for_all_three() -> None:
     matches[ALL_THREE] = [{"probability": 5 / 112, "members": first}]
     lines = sn1987a.table_of({query.id: query for query in shipped}, matches).splitlines()
     rows = [line.split() for line in lines]
-    assert [row[1:] for row in rows if "apart" in row] == [["apart", "P", "P", ">=", "matches", "plain", "10", "s"]]
-    assert len({len(line) for line in lines[2:]}) == 1  # columns stand below each other
+    assert rows[0] == ["detectors", "apart", "P", "plain", "10", "s"]
+    assert len({len(line) for line in lines}) == 1  # columns stand below each other
     explained = [line.split("  ")[0] for line in sn1987a.explanation(10).splitlines()]
-    assert explained == ["apart", "P", "P >=", "matches", "plain 10 s"]
-    assert ["Kamiokande", "II", "-", "IMB", "-", "Baksan", "36.818", "s", "0.0446", "0.04", "1", "0"] in rows
-    assert ["IMB", "-", "Baksan", "30.444", "s", "0.3571", "0.15", "1", "0"] in rows
-    assert ["Kamiokande", "II", "-", "IMB", "6.374", "s", "none", "0.15", "0", "75"] in rows
+    assert explained == ["apart", "P", "plain 10 s"]
+    assert ["Kamiokande", "II", "-", "IMB", "-", "Baksan", "36.818", "s", "0.0446", "0"] in rows
+    assert ["IMB", "-", "Baksan", "30.444", "s", "0.3571", "0"] in rows
+    assert ["Kamiokande", "II", "-", "IMB", "6.374", "s", "none", "75"] in rows
+
+
+def test_one_event_is_said_with_its_clocks_and_what_that_takes_for_granted() -> None:
+    [asked] = [query for query in shipped_queries() if query.id == SUPERNOVA]
+    clock = {"id": "kamiokande-ii", "mean_s": 6.36, "p05_s": -2.24, "p95_s": 14.96}
+    match = {
+        "members": [{"sensor": each} for each in DETECTORS],
+        "occurred": {"mean_us": 541_064_141_374_000, "clocks": [clock]},
+        "evidence": {"posterior": 0.9776},
+    }
+    assert sn1987a.one_event_sentences(match, asked).splitlines() == [
+        "Kamiokande II, IMB and Baksan saw a burst of neutrinos at about 07:35:41.",
+        "One event: 97.8%.",
+        "It takes for granted that background makes 1 burst a day at each detector,",
+        "and that there are 2 supernovae a century, each seen by 90% of them.",
+        "The clock of Kamiokande II was 6.4 s slow; with 90 % between 2.2 s fast and 15.0 s slow.",
+    ]
+
+
+def test_the_bursts_begin_with_the_first_neutrinos() -> None:
+    bursts = [json.loads(line) for line in sn1987a.bursts().splitlines()]
+    first = {sensor: json.loads(body.splitlines()[0])["detected_at"] for sensor, body in sn1987a.posts().items()}
+    assert {each["sensor"]: each["detected_at"] for each in bursts[:3]} == first
+    assert [each["attributes"]["neutrinos"] for each in bursts] == [11, 8, 5, 7]
 
 
 def test_the_summary_counts_matches() -> None:

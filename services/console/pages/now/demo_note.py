@@ -7,12 +7,13 @@ import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple
 
+from services.common.settings import read_yaml
 from services.common.shipped_config import SHIPPED_CONFIG
 from services.console.rest.query_answers import QueryAnswer
 from services.console.rest.services import ChangeRequest, Rest, RestError, Service, path_of
 
 EXAMPLE = SHIPPED_CONFIG / "examples/sn1987a"
-AREA, STREAM, QUERY = "sn1987a", "neutrino", "sn1987a-two-of-three"
+AREA, STREAMS, QUERY = "sn1987a", ("neutrino", "burst"), "supernova"
 PATH = f"/v1/queries/{QUERY}"
 IS_THERE = 412
 APPLIED_WITHIN_S, LOOK_EVERY_S = 60.0, 0.5
@@ -27,22 +28,40 @@ class DemoStep(NamedTuple):
 
 def is_there() -> bool:
     """Whether the example's files are where the console runs."""
-    return (EXAMPLE / "templates.json").is_file()
+    return (EXAMPLE / "bursts.ndjson").is_file()
 
 
 def steps() -> Iterator[DemoStep]:
-    """Yield all requests, in order: a stream, the detectors with their clocks, a query, and what was seen."""
-    templates = json.loads((EXAMPLE / "templates.json").read_text())
-    stream = {"max_delay_s": 120, "longest_template_s": 300}
-    yield _declared(f"the stream {STREAM}", "ingest", path_of("v1", "streams", STREAM), stream)
-    for sensor, template in templates.items():
-        body = {"area": AREA, "streams": {STREAM: template}}
-        yield _declared(f"the sensor {sensor}", "ingest", path_of("v1", "sensors", sensor), body)
-    query = {**json.loads((EXAMPLE / "two-of-three.json").read_text()), "coalesce": {"gap_s": 10}}
-    yield _declared(f"the query {QUERY}", "alerting", PATH, query)
-    lines = [line for sensor in templates for line in (EXAMPLE / f"{sensor}.ndjson").read_text().splitlines()]
-    seen = [json.loads(line) for line in lines]
+    """Yield all requests, in order: streams, clocks, detectors, a query, and what was seen, the bursts last."""
+    streams, sensors, queries = (_configured(name) for name in ("streams", "sensors", "queries"))
+    for stream in STREAMS:
+        path = path_of("v1", "streams", stream)
+        yield _declared(f"the stream {stream}", "ingest", path, streams["streams"][stream])
+    detectors = [each for each in sensors["sensors"] if each["area"] == AREA]
+    for clock in (each["clock"] for each in detectors if "clock" in each):
+        yield _declared(f"the clock {clock}", "ingest", path_of("v1", "clocks", clock), sensors["clocks"][clock])
+    for detector in detectors:
+        path = path_of("v1", "sensors", detector["id"])
+        yield _declared(f"the sensor {detector['id']}", "ingest", path, _sensor(detector, sensors["templates"]))
+    [query] = [each for each in queries["queries"] if each["id"] == QUERY]
+    yield _declared(f"the query {QUERY}", "alerting", PATH, {name: query[name] for name in query if name != "id"})
+    files = [*(detector["id"] for detector in detectors), "bursts"]
+    seen = [json.loads(line) for name in files for line in (EXAMPLE / f"{name}.ndjson").read_text().splitlines()]
     yield DemoStep(f"{len(seen)} detections", ChangeRequest("POST", "ingest", "/v1/detections", seen))
+
+
+def _configured(name: str) -> Any:
+    return read_yaml(SHIPPED_CONFIG / f"{name}.yaml")
+
+
+def _sensor(declared: dict[str, Any], templates: dict[str, Any]) -> dict[str, Any]:
+    """Return the body that defines a sensor of the file, with its templates in place of their names."""
+
+    def in_full(said: Any) -> Any:
+        return templates[said] if isinstance(said, str) else {part: templates[name] for part, name in said.items()}
+
+    streams = {stream: in_full(said) for stream, said in declared["streams"].items()}
+    return {**{name: declared[name] for name in declared if name != "id"}, "streams": streams}
 
 
 def _declared(words: str, service: Service, path: str, body: Any) -> DemoStep:

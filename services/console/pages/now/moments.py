@@ -38,6 +38,18 @@ class Moment:
         """Whether it is worth a jump, because nobody sees it in the present."""
         return self.to_us < now_us - OLD_US
 
+    def renews(self, other: Moment) -> bool:
+        """Whether it is of the same query as another one, and no older."""
+        return self.query == other.query and self.to_us >= other.to_us
+
+    def is_told_rather_than(self, other: Moment) -> bool:
+        """Whether it says more of the last time than another one does: it is later, or at that time and surer."""
+        if self.from_us > other.to_us or other.from_us > self.to_us:
+            return self.from_us > other.to_us
+        if bool(self.one_event) != bool(other.one_event):
+            return bool(self.one_event)
+        return self.to_us > other.to_us and self.count >= other.count
+
     def range(self) -> tuple[int, int]:
         """Return times that show it."""
         return around(self.from_us, self.to_us)
@@ -89,11 +101,7 @@ def last_moments(episodes: Iterable[EpisodeAnswer], matches: Iterable[MatchAnswe
         if moment is None:
             continue
         known = found.get(moment.area)
-        if (
-            known is None
-            or (moment.to_us > known.to_us and moment.count >= known.count)
-            or moment.from_us > known.to_us
-        ):
+        if known is None or moment.is_told_rather_than(known):
             found[moment.area] = moment
     return sorted(found.values(), key=lambda each: -each.to_us)
 

@@ -72,7 +72,7 @@ class Story:
         alone = [each for each in matches if each.area not in coalesced]
         for moment in last_moments(episodes, alone):
             known = self._moments.get(moment.area)
-            if known is None or moment.to_us >= known.to_us:
+            if known is None or moment.renews(known) or moment.is_told_rather_than(known):
                 self._moments[moment.area] = moment
         self.refresh()
 
@@ -124,7 +124,8 @@ class Story:
         view = self._view
         if moment.is_old(now_us):
             from_us, to_us = moment.range()
-            there = replace(view.shown, from_us=from_us, to_us=to_us, follows=False, area=moment.area, query="")
+            query = moment.query if moment.one_event else ""
+            there = replace(view.shown, from_us=from_us, to_us=to_us, follows=False, area=moment.area, query=query)
             link = Words("a", f"Show {view.viewer.times.day(moment.from_us)}").classes("quiet")
             link.props["href"] = replace(there, chosen=None).address()
         elif not view.shown.follows:

@@ -79,6 +79,17 @@ def test_an_episode_says_how_sure_it_is_of_its_surest_match() -> None:
     assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US).endswith("The surest is one event with 99.7 %.")
 
 
+def test_of_one_time_that_is_told_of_which_it_is_known_whether_it_is_one_event() -> None:
+    one_event = episode("e1", query="supernova", count=1, evidence=EpisodeEvidenceAnswer(0.978))
+    many = episode("e2", query="neutrinos", count=440, end_us=AT_US + 90_000_000)
+    for both in ([one_event, many], [many, one_event]):
+        [moment] = last_moments(both, [])
+        assert moment.query == "supernova"
+        assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US).endswith("07:35:35.0. One event, 97.8 %.")
+    later = episode("e3", query="neutrinos", start_us=AT_US + HOUR_US, end_us=AT_US + HOUR_US, members=[])
+    assert [each.query for each in last_moments([one_event, later], [])] == ["neutrinos"]
+
+
 def sure(id_: str, posterior: float | None, value: float = 0.5) -> MatchAnswer:
     evidence = EvidenceAnswer(id=id_, posterior=posterior, unknown=None if posterior else "not_watched_yet")
     return msgspec.structs.replace(match(id_, value=value), evidence=evidence)
