@@ -11,7 +11,7 @@ from services.common.clock import system_clock_us
 from services.console.drawing.table_columns import drawn_sensors
 from services.console.drawing.timeline import TimelineElement
 from services.console.pages.now.change import TimelineChange
-from services.console.pages.now.evidence import Evidence
+from services.console.pages.now.evidence.panel import Evidence
 from services.console.pages.now.first_steps import show_first_steps
 from services.console.pages.now.history_of_range import KeptThings, read_kept, read_recent
 from services.console.pages.now.newest import NewestTable

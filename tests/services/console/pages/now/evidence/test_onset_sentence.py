@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from coincide import Histogram, Window, occurred
-from services.console.pages.now.onset_sentence import BARS, clock_sentence, onset_bars, window_of
+from services.console.pages.now.evidence.onset_sentence import BARS, clock_sentence, onset_bars, window_of
 from services.console.rest.documents import ClockAnswer, MatchAnswer, MemberAnswer, OccurredAnswer, TemplateAnswer
 
 TEMPLATES = {

@@ -16,12 +16,12 @@ from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.table_columns import spread_of, template_id
 from services.console.drawing.template_words import said_of
 from services.console.pages.now.context import NowContext
-from services.console.pages.now.fit import draw_fit, judged_of
+from services.console.pages.now.evidence.fit import draw_fit, judged_of
+from services.console.pages.now.evidence.onset_sentence import OnsetBar, clock_sentence, onset_bars
+from services.console.pages.now.evidence.reading_curve import draw_readings, readings_of
+from services.console.pages.now.evidence.weighing import draw_weighing
 from services.console.pages.now.history_of_range import read_recent
 from services.console.pages.now.moments import together
-from services.console.pages.now.onset_sentence import OnsetBar, clock_sentence, onset_bars
-from services.console.pages.now.reading_curve import draw_readings, readings_of
-from services.console.pages.now.weighing import draw_weighing
 from services.console.pages.one_event_words import STRANGER_BELOW, headline, one_event, surest_first
 from services.console.pages.shell import Words, button, copy_button, figure
 from services.console.pages.shown_range import around

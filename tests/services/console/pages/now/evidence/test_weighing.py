@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.evidence import posterior_of
-from services.console.pages.now.evidence import belonging, sure_words
-from services.console.pages.now.weighing import alone, shared_words, steps_of
+from services.console.pages.now.evidence.panel import belonging, sure_words
+from services.console.pages.now.evidence.weighing import alone, shared_words, steps_of
 from services.console.pages.one_event_words import NOT_TOLD_YET, WITHOUT_EVENT, bits, headline, one_event, surest_first
 from services.console.rest.documents import MatchAnswer
 from services.console.rest.evidence_answers import BelongingAnswer, EvidenceAnswer, TermAnswer
