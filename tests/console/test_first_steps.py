@@ -1,5 +1,6 @@
 """First steps in a real browser, over a line on which nothing is declared: a sensor, a query, and the demo."""
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -73,8 +74,9 @@ def test_a_newcomer_defines_a_sensor_takes_a_query_and_loads_the_demo_also_by_co
     reporting, loading = (copied(steps, words) for words in ("Report something of now", "Load what they saw"))
     steps.get_by_role("button", name="Load what they saw").click()
     story = page.locator(".moment", has_text="sn1987a")
-    expect(story).to_contain_text("What baksan, imb and kamiokande-ii saw may have happened together on 1987-02-23")
-    expect(story).to_contain_text("One event, 97.8 %.")
+    expect(story).to_contain_text(
+        re.compile("What baksan, imb and kamiokande-ii saw .* on 1987-02-23.* One event, 97.8 %.")
+    )
     shoot(page, "first-steps-loaded")
     story.get_by_role("link").click()
     until_chart(page, "scene.matches.size > 0")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Any
 
 from nicegui import ui
 
@@ -16,6 +17,7 @@ from services.console.pages.time_words import probability
 from services.console.pages.viewer import Viewer
 from services.console.rest.evidence_answers import EvidenceAnswer
 
+ALL_DECLARED = "How often events come, how well they are heard and how much else is reported is what the query says."
 SOURCES = {
     "declared": "How often events come and are heard is what the query says.",
     "learnt": "How often events come and are heard was learnt from matches.",
@@ -43,8 +45,8 @@ def steps_of(values: Sequence[float]) -> tuple[list[Step], float]:
     return steps, -least / scale
 
 
-def draw_weighing(evidence: EvidenceAnswer, viewer: Viewer) -> None:
-    """Draw the terms of the evidence, where there are some, and what follows from them."""
+def draw_weighing(evidence: EvidenceAnswer, viewer: Viewer, event: Mapping[str, Any]) -> None:
+    """Draw the terms of the evidence, where there are some, and what follows; `event` is what the query says of it."""
     if evidence.bits is None:
         return
     Words("h3", "What speaks for one event, and what against it")
@@ -57,7 +59,10 @@ def draw_weighing(evidence: EvidenceAnswer, viewer: Viewer) -> None:
     if said := shared_words(evidence):
         Words("p", said)
     with ui.element("p").classes("soft small"):
-        Words("span", f"In bits: one doubles the odds, ten make them a thousand times better. {source_of(evidence)} ")
+        Words(
+            "span",
+            f"In bits: one doubles the odds, ten make them a thousand times better. {source_of(evidence, event)} ",
+        )
         docs_link(viewer, "docs/explanation/evidence.md")
 
 
@@ -94,6 +99,8 @@ def shared_words(evidence: EvidenceAnswer) -> str:
     return f"{others} Over all ways to share them out, it is {one_event(evidence)}."
 
 
-def source_of(evidence: EvidenceAnswer) -> str:
-    """Say where the rate of events is from; "" where this console does not know the source."""
+def source_of(evidence: EvidenceAnswer, event: Mapping[str, Any]) -> str:
+    """Say where the rates are from; "" where this console does not know the source."""
+    if evidence.rates == "declared" and "unpaired_per_day" in event:
+        return ALL_DECLARED
     return SOURCES.get(evidence.rates, "")

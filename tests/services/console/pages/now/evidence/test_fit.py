@@ -6,7 +6,7 @@ import msgspec
 
 from services.console.pages.now.change import TimelineChange
 from services.console.pages.now.evidence.fit import Judged, judged_of
-from services.console.pages.now.evidence.panel import said_of_readings
+from services.console.pages.now.evidence.of_episode import said_of_readings
 from services.console.pages.time_words import TimeWords
 from services.console.rest.documents import (
     EdgeAnswer,

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.evidence import posterior_of
-from services.console.pages.now.evidence.panel import belonging, sure_words
-from services.console.pages.now.evidence.weighing import alone, shared_words, steps_of
+from services.console.pages.now.evidence.member_list import belonging
+from services.console.pages.now.evidence.of_episode import sure_words
+from services.console.pages.now.evidence.weighing import ALL_DECLARED, SOURCES, alone, shared_words, source_of, steps_of
 from services.console.pages.one_event_words import NOT_TOLD_YET, WITHOUT_EVENT, bits, headline, one_event, surest_first
 from services.console.rest.documents import MatchAnswer
 from services.console.rest.evidence_answers import BelongingAnswer, EvidenceAnswer, TermAnswer
@@ -94,3 +95,10 @@ def test_the_surest_comes_first_and_what_nobody_knows_after_it_by_its_times() ->
 def test_figures_have_signs_that_people_read() -> None:
     assert [bits(each) for each in (11.46, -2.3, 0.0)] == ["+11.5", "−2.3", "+0.0"]
     assert one_event(None) == ""
+
+
+def test_what_was_counted_and_what_the_query_says_is_told_apart() -> None:
+    declared = {"per_day": 2, "heard_by": 0.8}
+    assert source_of(EvidenceAnswer(), declared) == SOURCES["declared"]
+    assert source_of(EvidenceAnswer(), {**declared, "unpaired_per_day": 1}) == ALL_DECLARED
+    assert source_of(EvidenceAnswer(rates="guessed"), declared) == ""
