@@ -101,7 +101,7 @@ class EventRule:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def _refuse_unless_per_day(name: str, value: object, of: str) -> None:
+def _refuse_unless_per_day(name: str, value: float, of: str) -> None:
     if not is_number(value) or not LEAST_PER_DAY <= value <= MOST_PER_DAY:
         raise QueryError(f"event.{name}", f"is {value!r}: {LEAST_PER_DAY:g} to {MOST_PER_DAY:g} {of} a day")
 

@@ -18,7 +18,8 @@ STREAMS = load_streams(ROOT / "config/streams.yaml")
 def test_it_declares_what_the_configuration_declares(tmp_path: Path) -> None:
     bodies = {step.change.path: step.change.body for step in demo_note.steps()}
     clocks = named(bodies, "clocks")
-    templates, sensors = {}, []
+    templates: dict[str, Any] = {}
+    sensors: list[dict[str, Any]] = []
     for id_, body in named(bodies, "sensors").items():
         forms = {json.dumps(form): form for form in map(own_of, body["streams"].values())}
         templates |= forms
