@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from coincide import Histogram
 from coincide.clocks.template_forms import BESIDE_A_CLOCK
 from coincide.errors import HistogramError
+from coincide.wire.declarations.clock_record import ClockId
 from coincide.wire.declarations.names import FORMS_IN_WORDS
 from services.common.access.who import Author
 from services.common.http.problem import Problem
@@ -18,6 +19,7 @@ from services.common.http.strict_requests import document_as
 from services.common.resources.routes import JSON
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.named_templates import unclocked_template
+from services.ingest.registry.registered_clocks import ClockDocument, RegisteredClock
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE, SensorChanges, SensorVerdict, WantedSensor
 from services.ingest.registry.sensor_documents import sensor_in
 from services.ingest.settings import IngestSettings
@@ -26,6 +28,7 @@ from services.ingest.settings import IngestSettings
 class _Bulk(Struct, forbid_unknown_fields=True):
     sensors: Annotated[list[Any], Meta(min_length=1, max_length=MOST_AT_ONCE)]
     templates: dict[str, dict[str, Any]] = {}
+    clocks: dict[ClockId, ClockDocument] = {}
 
 
 class BulkVerdict(BaseModel):
@@ -49,6 +52,11 @@ _SCHEMA: dict[str, Any] = {
     "required": ["sensors"],
     "properties": {
         "templates": {"type": "object", "description": "Forms of templates by names that the sensors use."},
+        "clocks": {
+            "type": "object",
+            "description": "Clocks by their ids, as GET /v1/sensors?format=yaml has them. None is registered by this: "
+            "a sensor on one that is not registered so is refused.",
+        },
         "sensors": {
             "type": "array",
             "minItems": 1,
@@ -103,6 +111,7 @@ def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor],
     """Return the sensors that can be made, and a verdict on each that cannot."""
     bulk = document_as(_Bulk, document, "list", FORMS_IN_WORDS)
     templates, faults = _templates(bulk.templates)
+    clock_faults = _clock_faults(bulk.clocks, changes.registry.clocks)
     named = changes.registry.templates
     elsewhere = _named(bulk.sensors) - bulk.templates.keys()
     in_use = changes.registry.snapshot.templates_of(elsewhere - named.keys())
@@ -115,6 +124,7 @@ def _read(document: object, changes: SensorChanges) -> tuple[list[WantedSensor],
         id_ = said.get("id") if isinstance(said, dict) else None
         try:
             _refuse_faulty(said, ids, known, faults)
+            _refuse_other_clock(said, clock_faults)
             wanted.append(WantedSensor(index, sensor_in(said["id"], said, changes.registry, templates)))
             ids.add(said["id"])
         except Problem as problem:
@@ -132,6 +142,28 @@ def _templates(forms: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Histogram
         except HistogramError as error:
             faults[name] = str(error)
     return templates, faults
+
+
+def _clock_faults(said: Mapping[str, ClockDocument], registered: Mapping[str, RegisteredClock]) -> dict[str, str]:
+    """Return why sensors cannot be on clocks of the list: these are not as the registry has them."""
+    faults = dict[str, str]()
+    for name, document in said.items():
+        try:
+            clock = RegisteredClock.of_document(name, document)
+        except HistogramError as error:
+            faults[name] = str(error)
+            continue
+        if name not in registered:
+            faults[name] = f"it is not registered: PUT /v1/clocks/{name} first"
+        elif registered[name].error != clock.error:
+            faults[name] = f"its error is another one than that of the registry: PUT /v1/clocks/{name} first"
+    return faults
+
+
+def _refuse_other_clock(said: Mapping[str, Any], faults: Mapping[str, str]) -> None:
+    clock = said.get("clock")
+    if isinstance(clock, str) and clock in faults:
+        raise Problem(422, f"clock: {clock!r}: {faults[clock]}")
 
 
 def _names(said: object) -> dict[str, str]:

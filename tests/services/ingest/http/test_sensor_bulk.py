@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+import yaml
 
 from services.ingest.registry.sensor_changes import MOST_AT_ONCE
 from tests.services.ingest.registry.test_sensor_changes import Line
@@ -66,6 +67,28 @@ def test_what_is_there_is_replaced_only_if_that_is_asked_for(line: Line) -> None
     assert "overwrite=true" in items[0]["detail"]
     items = post(line, second, overwrite=True).json()["items"]
     assert [(each["status"], each["version"]) for each in items] == [("replaced", 2), ("unchanged", 1)]
+
+
+def test_what_the_registry_writes_of_sensors_on_clocks_can_be_posted_again(line: Line) -> None:
+    error = {"uniform": [-2, 2]}
+    line.client.put("/v1/clocks/gw-7", json={"error": error}).raise_for_status()
+    on_clock = buoy("b-1", {"own": {"uniform": [-1, 1]}}, clock="gw-7")
+    line.client.put("/v1/sensors/b-1", json={key: on_clock[key] for key in on_clock if key != "id"}).raise_for_status()
+    written = yaml.safe_load(line.client.get("/v1/sensors?format=yaml").text)
+    [verdict] = [each for each in post(line, written).json()["items"] if each["id"] == "b-1"]
+    assert verdict["status"] == "unchanged"
+
+    def refusal(clocks: Any) -> str:
+        [verdict] = post(line, {"sensors": [on_clock], "clocks": clocks}, overwrite=True).json()["items"]
+        return f"{verdict['status']} {verdict['detail']}"
+
+    assert refusal({"gw-7": {"error": {"uniform": [-9, 9]}}}) == (
+        "refused clock: 'gw-7': its error is another one than that of the registry: PUT /v1/clocks/gw-7 first"
+    )
+    assert refusal({"gw-7": {"error": {"uniform": [9, -9]}}}).startswith("refused clock: 'gw-7': error.edges_s")
+    elsewhere = {"sensors": [{**on_clock, "clock": "gw-8"}], "clocks": {"gw-8": {"error": error}}}
+    [verdict] = post(line, elsewhere).json()["items"]
+    assert verdict["detail"] == "clock: 'gw-8': it is not registered: PUT /v1/clocks/gw-8 first"
 
 
 def test_what_kafka_did_not_acknowledge_is_said_and_the_list_can_be_repeated(line: Line) -> None:
