@@ -38,8 +38,7 @@ class KeyRange:
     """What one task owns, and what it sees beyond that.
 
     It owns the rows of its own files with ``first <= key < end`` (None: without end). It sees as much of later files,
-    up to `reach_us` after its own ones, and up to `reach_us` beyond its end; and as much before, if the query looks
-    back by `back_us`.
+    up to `reach_us` after its own ones, and up to `reach_us` beyond its end; and `back_us` before.
     """
 
     own: tuple[RowGroup, ...]
@@ -71,9 +70,7 @@ class KeyRange:
         return begins and (end is None or group.first_area < end.area or (group.first_area, group.first_us) < end)
 
 
-def key_ranges(
-    groups: Sequence[RowGroup], reach_us: int, task_rows: int, *, looks_back: bool = False
-) -> Iterator[KeyRange]:
+def key_ranges(groups: Sequence[RowGroup], reach_us: int, task_rows: int, back_us: int = 0) -> Iterator[KeyRange]:
     """Yield the ranges of files of which each area may be in all.
 
     Files that follow one another in time, such as those of days, are cut for themselves; they see each other's rows.
@@ -92,7 +89,6 @@ def key_ranges(
     """
     clusters = _in_time(groups)
     for own in clusters:
-        back_us = reach_us if looks_back else 0
         first_us, last_us = min(group.first_us for group in own), max(group.last_us for group in own)
         near = [group for cluster in clusters if cluster is not own for group in cluster]
         near = [group for group in near if first_us - back_us <= group.last_us and group.first_us <= last_us + reach_us]

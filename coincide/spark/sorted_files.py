@@ -141,7 +141,7 @@ class SortedFiles:
             shelves.setdefault(shelf, []).extend(_row_groups(file, str(self.columns.area), self.columns.detected_at_us))
         for groups in shelves.values():
             if groups:
-                yield from key_ranges(groups, reach_us, task_rows, looks_back=looks_back)
+                yield from key_ranges(groups, reach_us, task_rows, reach_us if looks_back else 0)
 
 
 def _row_groups(file: str, area: str, time: str) -> Iterator[RowGroup]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coincide import Histogram
-from coincide.arrays.kinds import BoolArray, IndexArray
+from coincide.arrays.kinds import BoolArray, IndexArray, Int64Array
 from coincide.chunks.key_ranges import Key, KeyRange, RowGroup, key_ranges
 from coincide.fusion.records.kafka_records import InputRecord
 from services.history.archiving.file_names import FileName, batch_file
 from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import ROW_SCHEMA, FrameRows
 from services.history.archiving.layout import is_archive
+from services.history.replaying.counting_rows import EchoesUs, echoes_in, first_of_each
 from services.history.replaying.request import RunError
 from services.history.replaying.topic_records import ReadShare, TopicRecords, records_between
 
@@ -40,27 +41,45 @@ ROWS_OF_TOPIC = 200_000  # that become one file
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which detections are read: of some streams, detected in [from_us, to_us); at most so many at once."""
+    """Which detections are wanted: of some streams, detected in [from_us, to_us), no echoes; at most so many at once.
+
+    What was reported just before tells which are echoes, and is read as well.
+    """
 
     streams: Collection[str]
     from_us: int
     to_us: int
     most: int
+    echoes_us: EchoesUs = field(default_factory=dict)
+
+    @property
+    def echo_us(self) -> int:
+        """How far behind another report an echo of any stream is at most."""
+        return max(self.echoes_us.values(), default=0)
+
+    @property
+    def read_from_us(self) -> int:
+        """From when on rows are read."""
+        return self.from_us - self.echo_us
 
     def mask(self, rows: pa.Table) -> pa.Array:
-        """Whether each row is wanted."""
+        """Whether each row is read."""
         of_stream = pc.is_in(rows["stream"], pa.array(sorted(self.streams), pa.string()))
         at = rows["detected_at_us"]
-        return pc.and_(of_stream, pc.and_(pc.greater_equal(at, self.from_us), pc.less(at, self.to_us)))
+        return pc.and_(of_stream, pc.and_(pc.greater_equal(at, self.read_from_us), pc.less(at, self.to_us)))
 
 
 @dataclass(frozen=True, eq=False)
 class RowChunk:
-    """Rows with their templates, and which of them are the chunk's own; it sees the others beyond its ends."""
+    """Rows with their templates, and which of them are the chunk's own; it sees the others beyond its ends.
+
+    Each detection is there once, and none is an echo. So many `echoes` would have been its own.
+    """
 
     rows: pa.Table
     is_own: BoolArray
     templates: Mapping[str, Histogram]
+    echoes: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,7 +107,9 @@ class HashRows:
         groups, places = _in_stretches(self._groups(), chunk_rows)
         if not groups:
             return []
-        ranges = key_ranges(groups, reach_of(self._templates(places)), chunk_rows, looks_back=looks_back)
+        reach_us = reach_of(self._templates(places))
+        back_us = (reach_us if looks_back else 0) + self.wanted.echo_us
+        ranges = key_ranges(groups, reach_us, chunk_rows, back_us)
         return [replace(keys, own=_placed(keys.own, places), beside=_placed(keys.beside, places)) for keys in ranges]
 
     def _groups(self) -> list[list[RowGroup]]:
@@ -98,7 +119,7 @@ class HashRows:
 
     @property
     def _counting(self) -> Iterator[tuple[int, FileName]]:
-        return self.archive.counting(self.area_hash, self.wanted.from_us, self.wanted.to_us)
+        return self.archive.counting(self.area_hash, self.wanted.read_from_us, self.wanted.to_us)
 
     def _placed_again(self, keys: KeyRange) -> KeyRange:
         groups = chain.from_iterable(self._groups())
@@ -111,13 +132,24 @@ class HashRows:
                 f"{keys.rows} detections would be in memory at once, more than {self.wanted.most} (max_detections): "
                 "the files of that day are not merged yet, or the query's windows are too long"
             )
-        rows = self._seen(keys)
-        at_us = rows["detected_at_us"].to_numpy()
-        is_own = _between(rows, keys.first, keys.end) & (at_us >= keys.first_us) & (at_us <= keys.last_us)
-        return RowChunk(rows, is_own, self.archive.templates(rows["template"].unique().to_pylist()))
+        rows = _taken(read := self._read(keys), first_of_each(read))
+        are_echoes, at_us = echoes_in(rows, self.wanted.echoes_us), rows["detected_at_us"].to_numpy()
+        is_own = _between(rows, keys.first, keys.end) & (at_us >= max(keys.first_us, self.wanted.from_us))
+        is_own &= at_us <= keys.last_us
+        counts = np.flatnonzero(self._are_judged(keys, rows) & ~are_echoes)
+        rows, echoes = _taken(rows, counts), int(np.count_nonzero(is_own & are_echoes))
+        return RowChunk(rows, is_own[counts], self.archive.templates(rows["template"].unique().to_pylist()), echoes)
 
-    def _seen(self, keys: KeyRange) -> pa.Table:
-        """Return the wanted rows that a chunk sees."""
+    def _are_judged(self, keys: KeyRange, rows: pa.Table) -> BoolArray:
+        """Whether the chunk sees all that tells whether a row is an echo; the others are not wanted by the query."""
+        back_us = keys.back_us - self.wanted.echo_us
+        first = Key(keys.first.area, keys.first.time_us - back_us)
+        least_us = max(self.wanted.from_us, keys.first_us - back_us)
+        judged: BoolArray = _between(rows, first, None) & (rows["detected_at_us"].to_numpy() >= least_us)
+        return judged
+
+    def _read(self, keys: KeyRange) -> pa.Table:
+        """Return the rows that a chunk sees, and those that tell which of them are echoes."""
         parts = [
             file.read_row_groups(numbers, ROW_SCHEMA.names) for file, numbers in _opened((*keys.own, *keys.beside))
         ]
@@ -169,6 +201,11 @@ def in_spite_of_merging(read: Callable[[], T]) -> T:
     return read()
 
 
+def _taken(rows: pa.Table, at: Int64Array) -> pa.Table:
+    """Return some rows, which rise; all of them are not copied."""
+    return rows if len(at) == len(rows) else rows.take(pa.array(at))
+
+
 def _opened(groups: Sequence[RowGroup], dictionaries: Sequence[str] = ()) -> Iterator[tuple[pq.ParquetFile, list[int]]]:
     """Yield each file, and which of its groups are among these."""
     by_file: dict[str, list[int]] = {}
@@ -193,7 +230,7 @@ def _row_groups(path: Path, wanted: Wanted) -> Iterator[RowGroup]:
         areas, times = group.column(at_area).statistics, group.column(at_time).statistics
         if not (areas and areas.has_min_max and times and times.has_min_max):
             raise RunError(f"{path} says nothing of the areas and times in it")
-        if times.min < wanted.to_us and times.max >= wanted.from_us:
+        if times.min < wanted.to_us and times.max >= wanted.read_from_us:
             yield RowGroup(str(path), number, group.num_rows, areas.min, areas.max, times.min, times.max)
 
 

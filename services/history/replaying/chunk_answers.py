@@ -51,6 +51,7 @@ class ChunkAnswer(NamedTuple):
     figures: list[list[MatchColumns]]  # for each threshold asked
     counts: list[pa.Table]  # of `role_counts`
     templates: Mapping[str, Histogram]
+    echoes: int
 
 
 def refuse_more_matches(matches: int, most: int) -> None:
@@ -99,7 +100,7 @@ class ChunkTask:
                     matches += self._write(played, tuples, out, check)
                     refuse_more_matches(matches if out else 0, self.most_written)
         told = int(played.is_own.sum()), len(played.no_numbers), matches
-        return ChunkAnswer(*told, figures, role_counts(played), chunk.templates)
+        return ChunkAnswer(*told, figures, role_counts(played), chunk.templates, chunk.echoes)
 
     def _write(self, played: PlayedRows, tuples: FoundTuples, out: BinaryIO | None, check: Check) -> int:
         """Write the records of what reaches the query's own threshold; return how many they are."""

@@ -24,6 +24,7 @@ from services.history.replaying.chunk_answers import (
     refuse_more_counted,
     refuse_more_matches,
 )
+from services.history.replaying.counting_rows import echoes_us_of
 from services.history.replaying.expected_by_chance import SlidesTask, chance_matches, slides_told
 from services.history.replaying.match_curves import (
     MatchFigures,
@@ -31,6 +32,7 @@ from services.history.replaying.match_curves import (
 from services.history.replaying.past import Past
 from services.history.replaying.question import GRID_POINTS, Question
 from services.history.replaying.readings_answer import (
+    ReadingsAnswer,
     ReadingsTask,
     readings_figures,
     refuse_more_episodes,
@@ -110,7 +112,7 @@ class CompleteRun:
         if self.request.keeps_matches:
             self._join_lines(MATCHES, [])
             self._join_lines(EPISODES, [task.lines for task in tasks])
-        return readings_figures(query, least, answers)
+        return {**self._echoes(answers), **readings_figures(query, least, answers)}
 
     def _parts(self) -> TemporaryDirectory[str]:
         """Return the folder of what tasks write; one that a cluster still has in hand may write while it goes."""
@@ -152,7 +154,23 @@ class CompleteRun:
 
     def _wanted(self) -> Wanted:
         request = self.request
-        return Wanted(frozenset(request.query.streams), request.from_us, request.to_us, self._settings.max_detections)
+        return Wanted(
+            frozenset(request.query.streams),
+            request.from_us,
+            request.to_us,
+            self._settings.max_detections,
+            echoes_us_of(request.query.streams, self.streams),
+        )
+
+    def _echoes(self, answers: Iterable[ChunkAnswer | ReadingsAnswer]) -> dict[str, Any]:
+        """Return how many echoes were left out, and of which streams; nothing where no stream has any."""
+        echoes_us = self._wanted().echoes_us
+        if not echoes_us:
+            return {}
+        return {
+            "echoes": sum(each.echoes for each in answers),
+            "echo_s": {stream: us / 1e6 for stream, us in sorted(echoes_us.items())},
+        }
 
     def _told(self, begun: float, end: float, share: float) -> None:
         self.reporter.progress(begun + (end - begun) * share)
@@ -180,7 +198,7 @@ class CompleteRun:
             point.update(chance[point["threshold"]].to_json() if point["threshold"] in chance else {})
         names = ("detections", "no_number", "matches")
         totals = {name: sum(getattr(answer, name) for answer in answers) for name in names}
-        return {**totals, **told}
+        return {**totals, **self._echoes(answers), **told}
 
 
 def _in_order(answers: Iterable[tuple[int, T]]) -> list[T]:

@@ -25,22 +25,7 @@ from services.history.archiving.frame_rows import payloads_in
 from services.history.replaying.archive_rows import RowChunk
 from services.history.replaying.pair_levels import PairLevels
 
-IDENTITY = ("area", "sensor_id", "stream", "id", "detected_at_us")
 ONSETS_AT_ONCE = 4_096
-ARRIVAL = ("received_at_us", "partition", "offset", "position")
-
-
-def first_of_each(rows: pa.Table) -> Int64Array:
-    """Return where each detection is once, as it came first: gateways post again what was not acknowledged.
-
-    Detections of one sensor and stream that share their id are the same if they share their time as well.
-    """
-    if pc.count_distinct(rows["id"]).as_py() == len(rows):
-        return np.arange(len(rows))
-    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in ARRIVAL])
-    numbered = rows.take(order).append_column("nth", pa.array(np.arange(len(rows))))
-    first = numbered.group_by(list(IDENTITY)).aggregate([("nth", "min")])["nth_min"]
-    return np.asarray(order.to_numpy()[first.to_numpy()], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +39,8 @@ class PlayedRows:
 
     @classmethod
     def of(cls, query: Query, chunk: RowChunk) -> PlayedRows:
-        """Return the rows of a chunk, each detection once."""
-        at = np.sort(first_of_each(chunk.rows))
-        rows = chunk.rows if len(at) == len(chunk.rows) else chunk.rows.take(pa.array(at))
-        return cls(query, rows, chunk.templates, chunk.is_own[at])
+        """Return the rows of a chunk."""
+        return cls(query, chunk.rows, chunk.templates, chunk.is_own)
 
     @cached_property
     def batches(self) -> dict[str, Detections]:

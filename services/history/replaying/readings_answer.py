@@ -31,7 +31,6 @@ from services.history.archiving.layout import written_whole
 from services.history.replaying.archive_rows import HashRows
 from services.history.replaying.complete_answer import UNLIMITED, event_columns, unwatched
 from services.history.replaying.match_curves import thresholds_from
-from services.history.replaying.played_rows import first_of_each
 from services.history.replaying.request import RunError
 
 ACCURACY = 1e-12
@@ -44,6 +43,7 @@ class ReadingsAnswer(NamedTuple):
     no_number: int
     episodes: int
     probabilities: list[float]  # of windows there are none
+    echoes: int
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ReadingsTask:
                     episodes += 1
                     refuse_more_episodes(episodes, self.most_written)
                     out.write(record.value + b"\n")
-        return ReadingsAnswer(shard.state.rows.next_seq, shard.no_number, episodes, probabilities)
+        return ReadingsAnswer(shard.state.rows.next_seq, shard.no_number, episodes, probabilities, shard.echoes)
 
     @property
     def _asked(self) -> ReadingsQuery | SpellQuery:
@@ -92,7 +92,8 @@ class ReadingsTask:
             shard.check()
             chunk = self.rows.read(keys)
             own = chunk.rows.filter(pa.array(chunk.is_own))
-            yield from shard.taken(own.take(pa.array(np.sort(first_of_each(own)))), chunk.templates)
+            shard.echoes += chunk.echoes
+            yield from shard.taken(own, chunk.templates)
         yield from shard.ended()
 
 
@@ -116,6 +117,7 @@ class _ReadingsShard:
     least_latest_us: int
     check: Callable[[], None]
     no_number: int = 0  # values that are no number, where the query needs one
+    echoes: int = 0  # detections that it was not given
     newest_us: dict[int, int] = field(default_factory=dict)  # by area code: when its latest reading happened
 
     @classmethod

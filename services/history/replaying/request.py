@@ -147,11 +147,7 @@ class LearningRequest:
     @property
     def days(self) -> tuple[date, date]:
         """The first and the last day of the range, in UTC."""
-        try:
-            first, last = (datetime.fromtimestamp(us // 1_000_000, UTC) for us in (self.from_us, self.to_us - 1))
-        except (OverflowError, ValueError, OSError):
-            raise RunError(f"no calendar has the time {self.from_us} or {self.to_us}") from None
-        return first.date(), last.date()
+        return days_between(self.from_us, self.to_us)
 
     def learns(self, stream: str) -> bool:
         """Whether templates of a stream are wanted."""
@@ -193,6 +189,15 @@ def _check_range(from_us: int, to_us: int) -> None:
         raise RunError(f"from {shown_time(from_us)} is not before to {shown_time(to_us)}")
     if to_us - from_us > LONGEST_RANGE_S * 1e6:
         raise RunError(f"the range is longer than {LONGEST_RANGE_S / 86_400:g} days")
+
+
+def days_between(from_us: int, to_us: int) -> tuple[date, date]:
+    """Return the first and the last day of [from_us, to_us), in UTC."""
+    try:
+        first, last = (datetime.fromtimestamp(us // 1_000_000, UTC) for us in (from_us, to_us - 1))
+    except (OverflowError, ValueError, OSError):
+        raise RunError(f"no calendar has the time {from_us} or {to_us}") from None
+    return first.date(), last.date()
 
 
 def parsed_time(text: str) -> int:

@@ -21,8 +21,9 @@ from coincide.fusion.records.kafka_records import InputRecord, Output
 from coincide.queries import AnyQuery, query_from_json
 from coincide.wire.declarations.stream_records import StreamRecord, StreamRecordError, is_stream_key, stream_record
 from coincide.wire.fields import UNREADABLE, Microseconds
+from services.common.log.faults import LogError
 from services.common.settings import Streams
-from services.history.replaying.request import RunError
+from services.history.replaying.request import AnyRequest, RunError
 from services.history.replaying.topic_records import Offsets, TopicRecord, TopicRecords, Topics
 
 
@@ -165,6 +166,16 @@ def present_streams(file: Streams, topics: Topics) -> Streams:
         if not change.removed:
             declared[name] = change.declared()
     return declared
+
+
+def streams_of(request: AnyRequest, file: Streams, topics: Topics) -> Streams:
+    """Return `present_streams` for a run; one that reads an archive does without a log that cannot be asked."""
+    try:
+        return present_streams(file, topics)
+    except LogError:
+        if request.source == "topic":
+            raise
+        return file
 
 
 def query_history(id_: str, topics: Topics) -> VersionedQuery | None:

@@ -27,7 +27,7 @@ from services.history.replaying.past import Past
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import EPISODES, MATCHES, CancelledError, Reporter
 from services.history.replaying.topic_records import ReadShare, TopicRecords, kept, records_between
-from services.history.runs.live_answer import QueryChangeAt, Replay, in_force_from, present_streams, query_history
+from services.history.runs.live_answer import QueryChangeAt, Replay, in_force_from, query_history, streams_of
 from services.history.runs.range_matches import RangeMatches, range_matches
 
 SLACK_US = 60_000_000  # a frame lies on the topic at most so long after ingest received it
@@ -52,24 +52,17 @@ class Run:
 
     def _refuse_undeclared(self) -> None:
         for stream in self.request.query.streams:
-            if stream not in self.streams and stream not in self._present:
+            if stream not in self._present:
                 raise RunError(f"query {self.request.query.id} names the stream {stream!r}, which is not declared")
 
     @cached_property
     def _present(self) -> Streams:
-        """What is declared now: by the file, and by records on the topic, which is asked only where it matters."""
-        try:
-            return present_streams(self.streams, self.past.topics)
-        except LogError:
-            if self.request.source == "topic":
-                raise
-            return self.streams  # an archive is read without the log, too
+        """What is declared now: by the file, and by records on the topic."""
+        return streams_of(self.request, self.streams, self.past.topics)
 
     def _complete(self) -> CompleteRun:
-        """Return the run; a complete answer depends on no delay, so the file will do if it has the streams."""
-        is_in_file = all(stream in self.streams for stream in self.request.query.streams)
-        streams = self.streams if is_in_file else self._present
-        return CompleteRun(self.request, self.past, streams, self.reporter)
+        """Return the run: a complete answer depends on no delay, but on which reports are echoes."""
+        return CompleteRun(self.request, self.past, self._present, self.reporter)
 
     def _as_live(self) -> dict[str, Any]:
         request = self.request

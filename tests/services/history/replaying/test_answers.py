@@ -14,13 +14,15 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
+from services.common.log.faults import LogError
 from services.history.archiving.frame_rows import FrameRows
 from services.history.replaying import complete_answer
 from services.history.replaying.archive_rows import RowChunk
 from services.history.replaying.complete_answer import complete_matches, complete_tuples
+from services.history.replaying.counting_rows import first_of_each
 from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.request import RunError
-from services.history.replaying.topic_records import Offsets, TopicRecord
+from services.history.replaying.topic_records import Offsets, TopicRecord, TopicRecords
 from services.history.runs.live_answer import QueryChangeAt, replayed
 from tests.coincide.fusion.inputs import Row, frame, put, removal
 
@@ -84,8 +86,14 @@ def table_of(frames: Sequence[InputRecord]) -> tuple[pa.Table, dict[str, Histogr
     return table, {id_: Histogram.from_json(content) for id_, content in templates.items()}
 
 
+def no_log(_topic: str) -> TopicRecords:
+    """What opens topics where there is no log."""
+    raise LogError("there is no log")
+
+
 def played(query: dict[str, Any], frames: Sequence[InputRecord]) -> PlayedRows:
-    table, templates = table_of(frames)
+    rows, templates = table_of(frames)
+    table = rows.take(pa.array(first_of_each(rows)))
     return PlayedRows.of(Query.from_json(query), RowChunk(table, np.ones(len(table), np.bool_), templates))
 
 

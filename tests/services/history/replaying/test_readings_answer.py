@@ -2,6 +2,8 @@
 
 import json
 import tracemalloc
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from spark_jobs.history import past_of
 from spark_jobs.settings import HistorySettings
 from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.coincide.fusion.outputs import EpisodeReader
-from tests.services.history.replaying.test_answers import table_of
+from tests.services.history.replaying.test_answers import no_log, table_of
 from tests.test_contracts import faults
 
 STREAMS = {
@@ -82,12 +84,12 @@ def archive(tmp_path: Path) -> Archive:
     return archive
 
 
-def run_of(archive: Archive, query: dict[str, Any], **more: Any) -> Run:
+def run_of(archive: Archive, query: dict[str, Any], streams: Mapping[str, Stream] = STREAMS, **more: Any) -> Run:
     settings = HistorySettings(archive_path=archive.path, runs_path=archive.path.parent / "runs", processes=1)
     limited = settings.model_copy(update={name: more.pop(name) for name in ("max_matches",) if name in more})
     request = RunRequest(query_from_json(query), 0, 4 * DAY_US, **more)
     reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: False, every_s=0.0)
-    return Run(request, past_of(limited), STREAMS, reporter)
+    return Run(request, replace(past_of(limited), topics=no_log), streams, reporter)
 
 
 def wanted() -> Wanted:
@@ -102,9 +104,9 @@ def written(run: Run) -> dict[str, dict[str, Any]]:
     return by_id
 
 
-def core_says(query: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def core_says(query: dict[str, Any], streams: Mapping[str, Stream] = STREAMS) -> dict[str, dict[str, Any]]:
     """Return the final records of the fusion core, for which nobody was late; then its time is moved far on."""
-    core, reader = started(put(0, query), streams=STREAMS), EpisodeReader()
+    core, reader = started(put(0, query), streams=streams), EpisodeReader()
     later = [Row("last", BEGIN_S + 9e6, stream="tick", sensor="clock")]
     ticks = [frame(len(FRAMES) + nth, later, area, 0, 1e8) for nth, area in enumerate(AREAS)]
     for record in [*FRAMES, *ticks]:

@@ -1,7 +1,7 @@
 """A run from request to folder, over an archive on disk: results, progress, cancel, bounds, and faults."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from coincide import Stream
 from coincide.chunks.key_ranges import KeyRange
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
@@ -37,6 +38,7 @@ from tests.services.history.replaying.test_answers import (
     THREE,
     FakeTopic,
     frames_of,
+    no_log,
     played,
     some_rows,
     table_of,
@@ -70,13 +72,19 @@ def filled(path: Path) -> Archive:
     return archive
 
 
-def run_of(archive: Archive, query: dict[str, Any] = RULED, cancelled: bool = False, **more: Any) -> Run:
+def run_of(
+    archive: Archive,
+    query: dict[str, Any] = RULED,
+    cancelled: bool = False,
+    streams: Mapping[str, Stream] = STREAMS,
+    **more: Any,
+) -> Run:
     bounds = ("max_detections", "max_matches", "max_counted", "processes")
     limits = {"processes": 1} | {name: more.pop(name) for name in bounds if name in more}
     settings = HistorySettings(archive_path=archive.path, runs_path=archive.path.parent / "runs", **limits)
     request = RunRequest(**{"query": Query.from_json(query), "from_us": 0, "to_us": 61_000_000, **more})
     reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: cancelled, every_s=0.0)
-    return Run(request, past_of(settings), STREAMS, reporter)
+    return Run(request, replace(past_of(settings), topics=no_log), streams, reporter)
 
 
 def written(run: Run) -> list[dict[str, Any]]:
