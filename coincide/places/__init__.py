@@ -8,7 +8,7 @@ from __future__ import annotations
 from coincide.places.distance_window import DistanceWindow
 from coincide.places.place import EarthPlace, FramePlace
 from coincide.places.place_columns import Places
-from coincide.places.place_forms import place_of_form
+from coincide.places.place_forms import form_of_place, place_of_form
 from coincide.places.travel_times import TravelTimes
 
-__all__ = ["DistanceWindow", "EarthPlace", "FramePlace", "Places", "TravelTimes", "place_of_form"]
+__all__ = ["DistanceWindow", "EarthPlace", "FramePlace", "Places", "TravelTimes", "form_of_place", "place_of_form"]

@@ -49,6 +49,17 @@ def place_of_form(form: object) -> Place:
     raise PlaceError("place", form, TAKES)
 
 
+def form_of_place(place: Place) -> dict[str, float]:
+    """Return the form that `place_of_form` reads: all three numbers, so that equal places have equal forms.
+
+    Examples
+    --------
+    >>> form_of_place(FramePlace(12.5, 3))
+    {'x_m': 12.5, 'y_m': 3.0, 'z_m': 0.0}
+    """
+    return dict(zip(EARTH if isinstance(place, EarthPlace) else FRAME, place.coordinates, strict=True))
+
+
 def _refuse_slips(name: object, value: object) -> None:
     if name in OTHER_NAMES:
         raise PlaceError(str(name), value, f"written as {OTHER_NAMES[str(name)]}")

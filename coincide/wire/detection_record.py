@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from coincide.wire.fields import MOST_DETECTIONS, Microseconds, Name, frame_column
 from coincide.wire.payload import PayloadColumns
+from coincide.wire.place_field import PlaceForm
 
 FRAME_VERSION: Literal[2] = 2
 
@@ -22,12 +23,16 @@ _TEMPLATE_ID = {
 class Stamp(Struct, frozen=True, gc=False):
     """What the detections of one sensor and stream share.
 
-    A detection whose uncertainty was posted with it has a template of its own, and so another stamp.
+    A detection whose uncertainty was posted with it has a template of its own, and so another stamp. So has one of a
+    sensor that moves, with another place.
     """
 
     sensor: Annotated[Name, Meta(description="Id of the sensor.")]
     stream: Annotated[Name, Meta(description="A declared stream.")]
     template: Annotated[Name, Meta(extra_json_schema=_TEMPLATE_ID)]
+    place: Annotated[
+        PlaceForm | UnsetType, Meta(description="Where the sensor was; absent where that is not known.")
+    ] = UNSET
 
 
 class DetectionColumns(PayloadColumns):

@@ -32,6 +32,7 @@ from coincide.command.playback.late_arrivals import LateArrivals
 from coincide.command.playback.replay_shard import ReplayedTuples, ReplayShard
 from coincide.command.query_files import read_queries
 from coincide.fusion.rows.named_rows import NamedRows
+from coincide.places.place_registry import NO_PLACE
 from coincide.queries import Query
 from coincide.stream import Stream
 from coincide.wire.status_record import Suspension
@@ -119,6 +120,8 @@ def _named(batch: Arrivals, first: int) -> NamedRows:
         rows["attributes"].tolist(),
         rows["template"],
         batch.templates,
+        np.full(len(ids), NO_PLACE),
+        (),
         rows["anchor_us"],
         rows["received_at_us"],
     )

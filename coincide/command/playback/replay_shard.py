@@ -109,7 +109,7 @@ class ReplayShard:
             if sweeper.sweep().freed_sensors:
                 state.health.forget_codes()
             self._texts = {seq: self._texts[seq] for seq in state.rows.columns.seq.tolist()}
-        sweeper.forget_spare_templates()
+        sweeper.forget_spare_codes()
         if state.health.is_full:
             state.health.forget()
 

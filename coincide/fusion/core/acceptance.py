@@ -175,6 +175,7 @@ class Acceptance:
             area=batch.area[rows],
             sensor=sensor,
             template=batch.template[rows],
+            place=batch.place[rows],
             stream=batch.stream[rows],
             slot=np.zeros(len(rows), np.int32),
             remembered=is_remembered,
@@ -188,6 +189,7 @@ class Acceptance:
         differs = (
             (known.detected_at_us[first] != batch.detected_at_us[rows])
             | (known.template[first] != batch.template[rows])
+            | (known.place[first] != batch.place[rows])
             | (known.stream[first] != batch.stream[rows])
         )
         pairs = zip(first.tolist(), rows.tolist(), strict=True)

@@ -127,7 +127,7 @@ class RowAdmission:
         for area, us in reached_us.items():
             areas.watermark.put(area, us)
         self.silence.settle()
-        self._note_plain(sorted(rows, key=lambda row: row.place))
+        self._note_plain(sorted(rows, key=lambda row: row.at))
         accepted = []
         for seq, row in enumerate(rows, self.rows.next_seq):
             sensor = row.sensor(areas)

@@ -176,7 +176,7 @@ class FusionCore:
             if swept.freed_sensors:
                 state.health.forget_codes()
             state.row_slots.follow_sweep(state.rows.columns, is_declared_anew)
-        sweeper.forget_spare_templates()
+        sweeper.forget_spare_codes()
         return ended
 
     def _slots(self) -> list[RowSlots | AreaSlots | SlotStore]:

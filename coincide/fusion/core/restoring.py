@@ -197,10 +197,12 @@ def _rows_of(slot: Slot, codes: RowCodes, known_since: Mapping[str, int]) -> Eve
     since = np.array([known_since.get(name, NEVER) for name in slot.areas], np.int64)
     streams = np.array([codes.streams.codes.get(name, -1) for name in slot.streams], np.int32)
     area_of_sensor = np.array([at for at, _ in slot.sensors], np.intp)
-    sensor, template, stream = (np.frombuffer(codes, "<u2") for codes in (slot.sensor, slot.template, slot.stream))
+    of_rows = slot.sensor, slot.template, slot.place, slot.stream
+    sensor, template, place, stream = (np.frombuffer(codes, "<u2") for codes in of_rows)
     seq, area = np.frombuffer(slot.seq, "<i8").astype(np.int64), area_of_sensor[sensor]
     keep = (seq >= since[area]) & (streams[stream] >= 0)
     templates = np.array([codes.templates.add(histogram) for histogram in slot.histograms()], np.int32)[template]
+    places = np.array([codes.places.code(each) for each in slot.known_places()], np.int32)[place]
     detected_at_us = np.frombuffer(slot.detected_at_us, "<i8").astype(np.int64)
     sensors = [codes.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]
     return EventColumns(
@@ -214,6 +216,7 @@ def _rows_of(slot: Slot, codes: RowCodes, known_since: Mapping[str, int]) -> Eve
         area=np.array([known.code if known else -1 for known in areas], np.int32)[area],
         sensor=np.array(sensors, np.int32)[sensor],
         template=templates,
+        place=places,
         stream=streams[stream],
         slot=np.full(len(seq), slot.number, np.int32),
         remembered=np.ones(len(seq), np.bool_),

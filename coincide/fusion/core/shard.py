@@ -42,7 +42,7 @@ class ShardState:
         """Return the state before the first push; `choose` is that of `SlidingQueries`."""
         codes, health = RowCodes.of(streams, limits.max_template_buckets), HealthTable(len(streams))
         rows = KeptRows(limits, [0] * len(streams))
-        writer = SlotWriter(codes.areas, codes.templates, streams.names, limits.max_slot_bytes)
+        writer = SlotWriter(codes.areas, codes.templates, codes.places, streams.names, limits.max_slot_bytes)
         return cls(
             shard=shard,
             limits=limits,

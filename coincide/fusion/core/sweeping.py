@@ -38,14 +38,14 @@ class Sweeper:
     queries: ShardQueries
 
     def sweep(self) -> Swept:
-        """Drop rows, ids, areas, sensors and templates that are not needed any more."""
+        """Drop rows, ids, areas, sensors, templates and places that are not needed any more."""
         idle = self._idle_areas()
         keep = self._needed_rows(idle)
         evicted = self.rows.evict(keep)
         rows = self.rows.columns
         beyond = rows.where(rows.seq < self.rows.first_seq) if evicted else EventColumns.empty()
         self._drop_but(keep)
-        self._forget_templates()
+        self._forget_codes()
         ended = self.queries.settle(self.rows.columns, beyond, idle)
         self.held.drop(np.isin(self.held.columns.area, [area.code for area in idle]))
         for area in idle:
@@ -66,10 +66,11 @@ class Sweeper:
             self.held.drop(self.held.columns.stream == stream)
         self._drop_but(keep)
 
-    def forget_spare_templates(self) -> None:
-        """Forget unused templates once they are many: those of late and refused rows, which bring no sweep about."""
-        if len(self.codes.templates) - len(self.rows.table) - len(self.held.table) >= self.rows.limits.sweep_after:
-            self._forget_templates()
+    def forget_spare_codes(self) -> None:
+        """Forget unused templates and places once they are many: of late and refused rows, which bring no sweep."""
+        most = max(len(self.codes.templates), len(self.codes.places))
+        if most - len(self.rows.table) - len(self.held.table) >= self.rows.limits.sweep_after:
+            self._forget_codes()
 
     def _idle_areas(self) -> list[Area]:
         return self.codes.areas.idle(round(self.rows.limits.forget_area_after_s * 1e6))
@@ -93,10 +94,12 @@ class Sweeper:
             self.rows.table.keep(keep)
             self.queries.drop(gone, self.rows.columns)
 
-    def _forget_templates(self) -> None:
-        """Give the templates of the rows that are left new codes, and let joins hold the rows under these."""
-        rows = self.rows.columns
-        new_code = self.codes.keep_templates(rows, self.held.columns)
+    def _forget_codes(self) -> None:
+        """Give the templates and places of the rows left new codes, and let joins hold the rows under these."""
+        rows, held = self.rows.columns, self.held.columns
+        new_code, has_new_places = self.codes.keep_templates(rows, held), self.codes.keep_places(rows, held)
+        if new_code is None and has_new_places:
+            new_code = np.arange(len(self.codes.templates), dtype=np.int32)
         if new_code is not None:
             self.queries.recode(new_code, rows)
 

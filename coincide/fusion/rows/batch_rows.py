@@ -34,6 +34,7 @@ class BatchStamps:
         self.area: CodeArray = np.repeat(area, lengths)
         self.stream = np.concatenate([none, *(table.stream for table in tables)])
         self.template = np.concatenate([none, *(table.template for table in tables)])
+        self.place = np.concatenate([none, *(table.place for table in tables)])
         self.sensor = np.concatenate([none, *(table.sensor for table in tables)])
         self.earliest_us = np.concatenate([no_times, *(table.earliest_us for table in tables)])
         self.latest_us = np.concatenate([no_times, *(table.latest_us for table in tables)])
@@ -81,6 +82,7 @@ class BatchRows:
     area: CodeArray
     stamp: Int64Array  # position among the stamps of the batch
     template: CodeArray  # or a `TemplateFault`
+    place: CodeArray  # `NO_PLACE` where it is not known
     stream: CodeArray  # -1 if it is not declared
 
     def __len__(self) -> int:
@@ -118,6 +120,7 @@ def batch_of(frames: Sequence[ArrivedFrame]) -> BatchRows:
         area=area.astype(np.int32),
         stamp=stamp,
         template=stamps.template[stamp],
+        place=stamps.place[stamp],
         stream=stamps.stream[stamp],
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from msgspec import Meta, Raw, json
+from msgspec import UNSET, Meta, Raw, json
 
 from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.fusion.control.limits import Limits
@@ -66,7 +66,8 @@ def refused_row(
     """Return the letter for one row of an area's frame: its stamp, and its id, time and payload as JSON."""
     id_, detected_at_us, payload = shown_row
     sensor, stream, template = stamp.sensor or None, stamp.stream or None, stamp.template or None
-    row = {"id": id_, "sensor": sensor, "stream": stream, "template": template}
+    row: dict[str, object] = {"id": id_, "sensor": sensor, "stream": stream, "template": template}
+    row |= {} if stamp.place is UNSET else {"place": stamp.place}
     row |= {"detected_at_us": detected_at_us, **payload}
     return DeadLetter(
         reason=reason,

@@ -37,6 +37,7 @@ class EventColumns:
     area: CodeArray
     sensor: CodeArray
     template: CodeArray
+    place: CodeArray  # `NO_PLACE` where it is not known
     stream: CodeArray
     slot: CodeArray  # number of the journal slot that holds the row
     remembered: BoolArray  # whether the sensor still remembers the row's id
@@ -74,11 +75,11 @@ class EventColumns:
         return EventColumns(list(compress(self.ids, chosen)), list(compress(self.payload, chosen)), *arrays)
 
 
-RowFields = tuple[str, bytes, int, int, int, int, int, int, int, int, int, int, bool]
+RowFields = tuple[str, bytes, int, int, int, int, int, int, int, int, int, int, int, bool]
 """One row: what `EventColumns` has a column of, in the same order."""
 
 _ARRAYS = [column.name for column in fields(EventColumns)[2:]]
-_DTYPES = [np.int64] * 5 + [np.int32] * 5 + [np.bool_]
+_DTYPES = [np.int64] * 5 + [np.int32] * 6 + [np.bool_]
 
 
 class EventTable:

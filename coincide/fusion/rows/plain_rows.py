@@ -29,6 +29,7 @@ class PlainRow(NamedTuple):
     received_at_us: int
     area: int
     template: int
+    place: int
     stream: int
     frame: int
     watermark_us: int
@@ -36,14 +37,14 @@ class PlainRow(NamedTuple):
     stamp: int
 
     @property
-    def place(self) -> tuple[int, int]:
+    def at(self) -> tuple[int, int]:
         """Where its stamp stands among those of the batch."""
         return self.frame, self.stamp
 
     def fields(self, seq: int, offset: int, sensor: int) -> RowFields:
         """Return the accepted row as the table has it; `offset` is that of its frame, `sensor` a code."""
         times_us = self.detected_at_us, self.latest_us, self.received_at_us
-        codes = self.area, sensor, self.template, self.stream
+        codes = self.area, sensor, self.template, self.place, self.stream
         return self.id, self.payload, seq, *times_us, offset, *codes, 0, True
 
     def sensor(self, areas: Areas) -> AreaSensor:
@@ -102,6 +103,7 @@ class PlainJudge:
             received_at_us,
             code,
             int(table.template[stamp]),
+            int(table.place[stamp]),
             int(table.stream[stamp]),
             frame.position,
             reached_us + frame.moved_us,

@@ -12,22 +12,24 @@ from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.fusion.rows.on_time import OnTime
 from coincide.fusion.rows.stamps import StampTables
+from coincide.places.place_registry import NO_PLACE, PlaceRegistry
 
 
 @dataclass(frozen=True, eq=False)
 class RowCodes:
-    """Streams, areas with their sensors, and templates, by code; `stamps` remembers which codes frames meant."""
+    """Streams, areas with their sensors, templates and places, by code; `stamps` remembers which codes frames meant."""
 
     streams: KnownStreams
     areas: Areas
     templates: VerifiedTemplates
+    places: PlaceRegistry
     stamps: StampTables
 
     @classmethod
     def of(cls, streams: KnownStreams, max_template_buckets: int) -> RowCodes:
-        """Return the codes of these streams, and none of areas and templates yet."""
-        templates = VerifiedTemplates(max_template_buckets)
-        return cls(streams, Areas(), templates, StampTables(streams, templates))
+        """Return the codes of these streams, and none of areas, templates and places yet."""
+        templates, places = VerifiedTemplates(max_template_buckets), PlaceRegistry()
+        return cls(streams, Areas(), templates, places, StampTables(streams, templates, places))
 
     def on_time(self) -> OnTime:
         """Return from when on detections are on time by now."""
@@ -59,3 +61,15 @@ class RowCodes:
         for each in rows:
             each.template[:] = new_code[each.template]
         return new_code
+
+    def keep_places(self, *rows: EventColumns) -> bool:
+        """Forget the places that none of the rows has, and give these the new codes; return whether there are any."""
+        place = np.concatenate([each.place for each in rows])
+        used = np.flatnonzero(np.bincount(place - NO_PLACE, minlength=len(self.places) + 1)[1:])
+        if len(used) == len(self.places):
+            return False
+        new_code = np.append(self.places.keep_only(used.astype(np.int32)), np.int32(NO_PLACE))
+        self.stamps.recode_places(new_code)
+        for each in rows:
+            each.place[:] = new_code[each.place]
+        return True

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Raw, json
+from msgspec import UNSET, Raw, json
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.errors import PlaceError
 from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.rows.event_table import TemplateFault, VerifiedTemplates
 from coincide.joins.retention import ROUNDING_US
+from coincide.places.place_forms import place_of_form
+from coincide.places.place_registry import NO_PLACE, PlaceRegistry
 from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import UNREADABLE, FrameError, Name, shown
 
@@ -47,6 +50,7 @@ class StampTable:
     template: CodeArray  # or a `TemplateFault`
     earliest_us: Int64Array  # of its template, 0 if there is none
     latest_us: Int64Array
+    place: CodeArray  # `NO_PLACE` if there is none
     sensor: CodeArray  # `NO_SENSOR` until a row of it is on time: what is refused leaves no trace
     refused: dict[int, Unusable]
     is_usable: BoolArray  # whether it is not among the refused
@@ -79,9 +83,10 @@ class StampTables:
     What is remembered changes no answer. Its size is bounded by the bytes that it was read from.
     """
 
-    def __init__(self, streams: KnownStreams, templates: VerifiedTemplates) -> None:
+    def __init__(self, streams: KnownStreams, templates: VerifiedTemplates, places: PlaceRegistry) -> None:
         self._streams = streams
         self._templates = templates
+        self._places = places
         self._known: dict[_Key, StampTable] = {}
         self._known_bytes = 0
         self._kinds: dict[tuple[str, int], _Kind] = {}
@@ -117,6 +122,15 @@ class StampTables:
                 del self._known[key]
                 self._known_bytes -= _size(key)
 
+    def recode_places(self, new_code: CodeArray) -> None:
+        """Follow new codes of places by old code, and forget what names one that was forgotten (-1)."""
+        for key, table in list(self._known.items()):
+            placed = table.place != NO_PLACE
+            table.place[placed] = new_code[table.place[placed]]
+            if (table.place[placed] == NO_PLACE).any():
+                del self._known[key]
+                self._known_bytes -= _size(key)
+
     def _read(self, templates: bytes, stamps_json: bytes) -> StampTable:
         try:
             contents = _templates_decoder.decode(templates)
@@ -133,11 +147,23 @@ class StampTables:
         kinds = [self._kind(each.stream, code) for each, code in zip(stamps, templates, strict=True)]
         columns = np.array([kind[:4] for kind in kinds], np.int64).reshape(-1, 4).T
         refused = {nth: why for nth, (*_, why) in enumerate(kinds) if why is not None} | dict(unreadable or {})
+        place = self._places_of(stamps, refused)
         is_usable = np.ones(len(stamps), np.bool_)
         is_usable[[*refused]] = False
         sensor = np.full(len(stamps), NO_SENSOR, np.int32)
         stream, template = columns[:2].astype(np.int32)
-        return StampTable(stamps, stream, template, columns[2], columns[3], sensor, refused, is_usable)
+        return StampTable(stamps, stream, template, columns[2], columns[3], place, sensor, refused, is_usable)
+
+    def _places_of(self, stamps: Sequence[Stamp], refused: dict[int, Unusable]) -> CodeArray:
+        """Return the code of each stamp's place, and refuse those that name none."""
+        place = np.full(len(stamps), NO_PLACE, np.int32)
+        for nth, stamp in enumerate(stamps):
+            if stamp.place is not UNSET:
+                try:
+                    place[nth] = self._places.code(place_of_form(stamp.place))
+                except PlaceError as error:
+                    refused.setdefault(nth, Unusable("malformed_detection", f"place.{error}"))
+        return place
 
     def _kind(self, stream: str, template: int) -> _Kind:
         known = self._kinds.get((stream, template))

@@ -14,9 +14,11 @@ from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns, VerifiedTemplates
 from coincide.fusion.saving.state_format import FORMAT, decode_state
+from coincide.places.place import EarthPlace, FramePlace, Place
+from coincide.places.place_registry import PlaceRegistry
 from coincide.templates.packed import packed, packed_bytes, unpacked
 
-ROW_BYTES = 4 * 8 + 4 * 2 + 4  # sequence number, two times, offset, four codes, lengths of the two strings
+ROW_BYTES = 4 * 8 + 5 * 2 + 28 + 4  # sequence number, two times, offset, five codes, its place, lengths of the strings
 
 
 class Slot(Struct, array_like=True, frozen=True):
@@ -28,12 +30,14 @@ class Slot(Struct, array_like=True, frozen=True):
     streams: list[str]
     sensors: list[tuple[int, str]]
     templates: list[tuple[bytes, ...]]
+    places: list[SavedPlace]
     seq: bytes
     detected_at_us: bytes
     received_at_us: bytes
     offset: bytes
     sensor: bytes
     template: bytes
+    place: bytes
     stream: bytes
     ids: list[str]
     payload: list[bytes]
@@ -47,6 +51,18 @@ class Slot(Struct, array_like=True, frozen=True):
         """Return the templates of the slot."""
         return [*map(unpacked, self.templates)]
 
+    def known_places(self) -> list[Place | None]:
+        """Return the places of the slot; None stands for one that is not known."""
+        return [None if each is None else (EarthPlace, FramePlace)[each[0]](*each[1:]) for each in self.places]
+
+
+SavedPlace = tuple[int, float, float, float] | None
+"""0 for a place on the Earth or 1 for one in a frame, and its coordinates; None where it is not known."""
+
+
+def _saved(place: Place | None) -> SavedPlace:
+    return None if place is None else (int(isinstance(place, FramePlace)), *place.coordinates)
+
 
 @dataclass(frozen=True)
 class SlotWriter:
@@ -54,6 +70,7 @@ class SlotWriter:
 
     areas: Areas
     templates: VerifiedTemplates
+    places: PlaceRegistry
     streams: Sequence[str]
     max_slot_bytes: int
 
@@ -87,6 +104,7 @@ class SlotWriter:
         """Return the slot that holds part of the rows."""
         sensors, first_row, sensor = _local(rows.sensor[part])
         templates, _, template = _local(rows.template[part])
+        places, _, place = _local(rows.place[part])
         streams, _, stream = _local(rows.stream[part])
         areas, _, area_of_sensor = _local(rows.area[part][first_row])
         histograms = [self.templates.histogram(code) for code in templates]
@@ -99,12 +117,14 @@ class SlotWriter:
                 (int(at), self.areas.sensor_of(code).name) for at, code in zip(area_of_sensor, sensors, strict=True)
             ],
             templates=[*map(packed, histograms)],
+            places=[_saved(self.places.place(code)) for code in places],
             seq=rows.seq[part].astype("<i8").tobytes(),
             detected_at_us=rows.detected_at_us[part].astype("<i8").tobytes(),
             received_at_us=rows.received_at_us[part].astype("<i8").tobytes(),
             offset=rows.offset[part].astype("<i8").tobytes(),
             sensor=sensor.tobytes(),
             template=template.tobytes(),
+            place=place.tobytes(),
             stream=stream.tobytes(),
             ids=rows.ids[part],
             payload=rows.payload[part],

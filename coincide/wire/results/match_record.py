@@ -11,6 +11,7 @@ from coincide.wire.content_ids import content_id
 from coincide.wire.fields import FormatVersion, Int64, Name, NotNegative, Probability, Version
 from coincide.wire.output_record import OutputRecord, keyed
 from coincide.wire.payload import ShownPayload
+from coincide.wire.place_field import PlaceForm
 from coincide.wire.results.result_fields import (
     DetectedAt,
     DetectionId,
@@ -37,6 +38,10 @@ class MatchMember(ShownPayload, frozen=True, gc=False):
     earliest_us: Annotated[Int64, Meta(description="Earliest possible occurrence, microseconds since the epoch, UTC.")]
     latest_us: Annotated[Int64, Meta(description="Latest possible occurrence, microseconds since the epoch, UTC.")]
     template: Annotated[TemplateId, Meta(description="Hash of the histogram's content.")]
+    place: Annotated[
+        PlaceForm | UnsetType,
+        Meta(description="Where the sensor was; only for queries whose answer depends on places."),
+    ] = UNSET
 
 
 class ClockRecord(Struct, frozen=True, gc=False):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET, json
 
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.fusion.control.known_streams import KnownStreams
@@ -12,6 +13,9 @@ from coincide.fusion.records.kafka_records import InputRecord
 from coincide.fusion.rows.decoding import DecodedFrame, decode_frame, heartbeat_us
 from coincide.fusion.rows.event_table import VerifiedTemplates
 from coincide.fusion.rows.stamps import StampTables
+from coincide.places import place_of_form
+from coincide.places.place import Place
+from coincide.places.place_registry import PlaceRegistry
 from coincide.wire.detection_record import Stamp
 from coincide.wire.fields import FrameError
 
@@ -24,6 +28,7 @@ ROW_SCHEMA = pa.schema(
         pa.field("detected_at_us", pa.int64(), nullable=False),
         pa.field("received_at_us", pa.int64(), nullable=False),
         pa.field("template", pa.string(), nullable=False),
+        pa.field("place", pa.string()),
         pa.field("attributes", pa.string(), nullable=False),
         pa.field("partition", pa.int32(), nullable=False),
         pa.field("offset", pa.int64(), nullable=False),
@@ -32,7 +37,8 @@ ROW_SCHEMA = pa.schema(
 )
 """Columns of a row, which docs/contracts/archive.schema.json explains."""
 
-MOST_TEMPLATES = 16_384  # that are remembered as checked
+LABELS = ("sensor", "stream", "template")
+MOST_TEMPLATES = 16_384  # that are remembered as checked; as many places
 LIMITS = Limits()  # those by which the fusion core reads a frame
 
 
@@ -66,7 +72,7 @@ class FrameRows:
         """Return the rows collected, and the JSON of each template that they name by its id; begin anew."""
         table, templates = self._table(), self._templates
         self._clear()
-        if len(self._registry) > MOST_TEMPLATES:
+        if max(len(self._registry), len(self._places)) > MOST_TEMPLATES:
             self._forget_templates()
         return table, templates
 
@@ -95,10 +101,9 @@ class FrameRows:
             return ROW_SCHEMA.empty_table()
         rows, partition, offset, received_at_us = np.array(self._frames, np.int64).T
         stamp = np.concatenate(self._stamp)
-        names = [
-            pa.array([getattr(each, name) for each in self._stamps], pa.string()) for name in Stamp.__struct_fields__
-        ]
-        sensor, stream, template = (column.take(pa.array(stamp)) for column in names)
+        names = [pa.array([getattr(each, name) for each in self._stamps], pa.string()) for name in LABELS]
+        places = pa.array([_place_json(each) for each in self._stamps], pa.string())
+        sensor, stream, template, place = (column.take(pa.array(stamp)) for column in (*names, places))
         area = pa.array(self._areas, pa.string()).take(pa.array(np.repeat(np.arange(len(rows)), rows)))
         columns = [
             area,
@@ -108,6 +113,7 @@ class FrameRows:
             pa.array(np.concatenate(self._detected_at_us)),
             pa.array(np.repeat(received_at_us, rows)),
             template,
+            place,
             *_payload_columns(self._payloads),
             pa.array(np.repeat(partition, rows).astype(np.int32)),
             pa.array(np.repeat(offset, rows)),
@@ -128,7 +134,17 @@ class FrameRows:
 
     def _forget_templates(self) -> None:
         self._registry = VerifiedTemplates(LIMITS.max_template_buckets)
-        self._stamp_tables = StampTables(KnownStreams({}), self._registry)
+        self._places = PlaceRegistry()
+        self._stamp_tables = StampTables(KnownStreams({}), self._registry, self._places)
+
+
+def _place_json(stamp: Stamp) -> str | None:
+    return None if stamp.place is UNSET else json.encode(stamp.place).decode()
+
+
+def place_in(place: str | None) -> Place | None:
+    """Return the place that a row of an archive has; None where none is known."""
+    return None if place is None else place_of_form(json.decode(place))
 
 
 def _payload_columns(payloads: list[bytes]) -> list[pa.Array]:

@@ -25,7 +25,7 @@ from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
 from coincide.wire.results.match_record import MatchRecord
-from services.history.archiving.frame_rows import payloads_in
+from services.history.archiving.frame_rows import payloads_in, place_in
 from services.history.replaying.pair_levels import PairLevels
 from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.request import RunError
@@ -160,10 +160,11 @@ def unwatched(rows: EventColumns) -> AcceptedBatch:
 def event_columns(
     known: RowCodes, rows: pa.Table, templates: Mapping[str, Histogram], first_seq: int = 0
 ) -> EventColumns:
-    """Return rows as a shard has them; their areas, sensors and templates are known from then on."""
-    names = list(zip(*(rows[name].to_pylist() for name in ("area", "sensor_id", "stream", "template")), strict=True))
+    """Return rows as a shard has them; their areas, sensors, templates and places are known from then on."""
+    labels = ("area", "sensor_id", "stream", "template", "place")
+    names = list(zip(*(rows[name].to_pylist() for name in labels), strict=True))
     codes = {each: _codes(known, each, templates) for each in dict.fromkeys(names)}
-    area, sensor, stream, template = np.array([codes[each] for each in names], np.int32).reshape(-1, 4).T.copy()
+    area, sensor, stream, template, place = np.array([codes[each] for each in names], np.int32).reshape(-1, 5).T.copy()
     detected_at_us, count = rows["detected_at_us"].to_numpy(), len(rows)
     return EventColumns(
         ids=rows["id"].to_pylist(),
@@ -176,6 +177,7 @@ def event_columns(
         area=area,
         sensor=sensor,
         template=template,
+        place=place,
         stream=stream,
         slot=np.zeros(count, np.int32),
         remembered=np.zeros(count, np.bool_),
@@ -183,10 +185,11 @@ def event_columns(
 
 
 def _codes(
-    known: RowCodes, names: tuple[str, str, str, str], templates: Mapping[str, Histogram]
-) -> tuple[int, int, int, int]:
-    """Return the codes of an area, a sensor of it, a stream and a template."""
-    area, sensor, stream, template = names
+    known: RowCodes, names: tuple[str, str, str, str, str | None], templates: Mapping[str, Histogram]
+) -> tuple[int, int, int, int, int]:
+    """Return the codes of an area, a sensor of it, a stream, a template and a place."""
+    area, sensor, stream, template, place = names
     of_area = known.areas.area(area, 0)
     of_sensor = known.areas.sensor(of_area, sensor)
-    return of_area.code, of_sensor.code, known.streams.codes[stream], known.templates.add(templates[template])
+    of_row = known.streams.codes[stream], known.templates.add(templates[template])
+    return of_area.code, of_sensor.code, *of_row, known.places.code(place_in(place))

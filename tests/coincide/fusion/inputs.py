@@ -11,6 +11,8 @@ from coincide import Histogram, Stream
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
+from coincide.places import form_of_place
+from coincide.places.place import Place
 
 MICROSECONDS = 1_000_000
 
@@ -30,14 +32,16 @@ class Row:
     stream: str = "p"
     sensor: str = "north"
     attributes: tuple[tuple[str, Any], ...] = ()
+    place: Place | None = None
 
     @property
     def at_us(self) -> int:
         return round(self.at_s * MICROSECONDS)
 
     @property
-    def stamp(self) -> dict[str, str]:
-        return {"sensor": self.sensor, "stream": self.stream, "template": self.template.id}
+    def stamp(self) -> dict[str, Any]:
+        place = {} if self.place is None else {"place": form_of_place(self.place)}
+        return {"sensor": self.sensor, "stream": self.stream, "template": self.template.id, **place}
 
 
 # the first events of SN 1987A by the clocks of three detectors
@@ -49,7 +53,10 @@ SN1987A = (
 
 
 def frame_json(rows: Sequence[Row], area: str = "bay", received_at_s: float = 1e9) -> dict[str, Any]:
-    stamps = [dict(stamp) for stamp in dict.fromkeys(tuple(row.stamp.items()) for row in rows)]
+    stamps: list[dict[str, Any]] = []
+    for row in rows:
+        if row.stamp not in stamps:
+            stamps.append(row.stamp)
     columns: dict[str, list[Any]] = {
         "stamp": [stamps.index(row.stamp) for row in rows],
         "detected_at_us": [row.at_us for row in rows],

@@ -33,6 +33,7 @@ def rows(numbers: range, area: str = "bay", day: int = 0) -> pa.Table:
         "detected_at_us": shuffled * 1_000_000 + day * DAY_US,
         "received_at_us": shuffled,
         "template": ["t-0"] * len(numbers),
+        "place": [None] * len(numbers),
         "attributes": ["{}"] * len(numbers),
         "partition": np.zeros(len(numbers), np.int32),
         "offset": shuffled,

@@ -3,13 +3,14 @@
 import json
 
 from coincide import Histogram
+from coincide.places import FramePlace
 from services.history.archiving.frame_rows import ROW_SCHEMA, FrameRows
 from tests.coincide.fusion.inputs import Row, frame, frame_json, heartbeat, record
 from tests.reference.frames import rows_of
 
 UNIFORM, EXACT = Histogram.uniform(-1, 2), Histogram.point()
 ROWS = (
-    Row("a", 1.5, UNIFORM, "p", "north", (("db", 3), ("name", "größe"))),
+    Row("a", 1.5, UNIFORM, "p", "north", (("db", 3), ("name", "größe")), FramePlace(3, 4)),
     Row("b", 2.5, EXACT, "undeclared", "south"),
     Row("c", 3.5, UNIFORM, "p", "north"),
 )
@@ -34,6 +35,7 @@ def test_every_detection_is_a_row_whatever_its_stream() -> None:
             "detected_at_us": expected["detected_at_us"],
             "received_at_us": 9_000_000,
             "template": expected["template"],
+            "place": '{"x_m":3.0,"y_m":4.0,"z_m":0.0}' if nth == 0 else None,
             "attributes": dict(ROWS[nth].attributes),
             "partition": 3,
             "offset": 7,
