@@ -25,11 +25,10 @@ from coincide.sources.arrivals import Arrivals
 from coincide.sources.locating import checked_members
 from coincide.sources.place_search import Cells
 from coincide.sources.source_rule import SourceRule
+from coincide.sources.window_bounds import ROUNDING_S, window_bounds
 from coincide.templates.histogram import Histogram
 
-ROUNDING_S = 4e-6  # corrected times are whole microseconds
 MOST_ROUNDS, MOST_CELLS = 30, 512
-PIECES = 64  # of time, for bounds on P
 TRIED = 8  # cells of a round whose middles are tried
 MOST_SUBSETS, MOST_CHECKS = 16, 1_500  # of one cell, and of all: sets whose P is bounded over a cell
 
@@ -147,37 +146,9 @@ class _Candidates:
         return _Together(first_ns, last_ns, key >> 1, np.cumsum(1 - 2 * (key & 1), axis=1))
 
     def bounds(self, members: Int64Array, apart_s: FloatArray, longer_s: float) -> tuple[FloatArray, FloatArray]:
-        """Bounds on P of n sets of m members, (n, m), each at its place, in a window that is longer by so much.
-
-        P is the sum over i of the probability that X_i is first, in some piece of time, and that all others follow in
-        the window. Within a piece of time the window begins at one end or the other.
-        """
-        window_s = self.slack_s + longer_s
-        at_s = self.reported_s - apart_s
-        ends = np.array([(template.earliest_s, template.latest_s) for template in self.templates])
-        first_s = np.take_along_axis(at_s + ends[:, 0], members, axis=1)
-        last_s = np.take_along_axis(at_s + ends[:, 1], members, axis=1)
-        begin_s, end_s = first_s.max(axis=1) - window_s, np.maximum(last_s.min(axis=1), first_s.max(axis=1) - window_s)
-        begin_s = (
-            np.maximum(begin_s, first_s.min(axis=1)) - ROUNDING_S
-        )  # a template may have mass at its very beginning
-        onset_s = begin_s[:, None] + (np.maximum(end_s - begin_s, 0.0)[:, None] * np.linspace(0, 1, PIECES + 1))
-        before, by_end = np.empty((2, *onset_s.shape, members.shape[1]))
-        for of, template in enumerate(self.templates):
-            row, nth = np.nonzero(members == of)
-            own_s = onset_s[row] - at_s[row, [of]][:, None]
-            before[row, :, nth] = template.cdf(own_s)
-            by_end[row, :, nth] = template.cdf(own_s + window_s)
-        is_first = before[:, 1:] - before[:, :-1]
-        least = np.maximum(by_end[:, :-1] - before[:, 1:], 0.0)
-        return _sum_of_products(is_first, least), _sum_of_products(is_first, by_end[:, 1:] - before[:, :-1])
-
-
-def _sum_of_products(is_first: FloatArray, follows: FloatArray) -> FloatArray:
-    """Sum over pieces and i of the probability that i is first, times those of all others; less where one is 0."""
-    share = np.divide(is_first, follows, out=np.zeros_like(follows), where=follows > 0)
-    total: FloatArray = (follows.prod(axis=2) * share.sum(axis=2)).sum(axis=1)
-    return total
+        """Bounds on P of n sets of m members, (n, m), each at its place, in a window that is longer by so much."""
+        at_s = np.take_along_axis(self.reported_s - apart_s, members, axis=1)
+        return window_bounds(self.templates, members, at_s, self.slack_s + longer_s)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ def test_type_checkers_see_the_same_names_from_the_same_homes() -> None:
         ("coincide.probability", "arrays constraints errors probability templates", 49),
         ("coincide.offsets", "arrays constraints errors offsets probability templates", 56),
         ("coincide.thresholds", "arrays constraints errors offsets probability templates thresholds", 66),
-        ("coincide.sources", "arrays constraints errors places probability sources templates", 62),
+        ("coincide.sources", "arrays constraints errors places probability sources templates", 65),
         ("coincide.evidence", "arrays constraints errors evidence probability templates", 65),
     ],
 )
