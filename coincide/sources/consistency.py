@@ -88,9 +88,10 @@ def source_probability(
         raise ThresholdError("within", within, "a number from 0.001 to 1")
     frame = LocalFrame.around(places)
     members_m = frame.metres(places)
-    judge = _Judge(known, (at_us - at_us[0]) / 1e6, rule)
-    centre_m, half_m = rule.box_m(members_m)
-    found = _searched(judge, members_m, Cells(centre_m[None], half_m), within)
+    judge, room = _Judge(known, (at_us - at_us[0]) / 1e6, rule), rule.box_m(members_m)
+    if room is None:
+        return SourceProbability(0.0, 0.0, None)
+    found = _searched(judge, members_m, Cells(room[0][None], room[1]), within)
     best_m = found.best_m
     return SourceProbability(found.best, found.at_most, None if best_m is None else frame.place(*best_m.tolist()))
 

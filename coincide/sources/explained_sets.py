@@ -111,9 +111,11 @@ def largest_set(
     frame = LocalFrame.around(places)
     members_m = frame.metres(places)
     candidates = _Candidates.of(known, (at_us - at_us[0]) / 1e6, rule.slack_s, checked_threshold(threshold))
-    centre_m, half_m = rule.box_m(members_m)
+    room = rule.box_m(members_m) if rule.reach_m is None else None
+    if room is None:
+        raise PlaceError("reach_m", rule.reach_m, "a margin_m: what is in reach of all candidates is not of each set")
     best = _Best(at_least - 1)
-    at_most = _searched(candidates, rule, members_m, Cells(centre_m[None], half_m), best)
+    at_most = _searched(candidates, rule, members_m, Cells(room[0][None], room[1]), best)
     place = None if best.place_m is None else frame.place(*best.place_m.tolist())
     return ExplainedSet(best.members, best.probability, place, at_most if at_most >= at_least else 0)
 

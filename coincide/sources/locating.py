@@ -172,8 +172,10 @@ def located_source(
     frame = LocalFrame.around(places)
     members_m = frame.metres(places)
     density = ReportDensity.of(known, (at_us - at_us[0]) / 1e6, rule.slack_s)
-    centre_m, half_m = rule.box_m(members_m)
-    box = Cells(centre_m[None], half_m)
+    room = rule.box_m(members_m)
+    if room is None:
+        return None
+    box = Cells(room[0][None], room[1])
     found = found_cells(density, rule.travel, members_m, box)
     return None if found is None else _location(rule, frame, members_m, density, found, int(at_us[0]), box)
 

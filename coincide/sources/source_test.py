@@ -136,8 +136,9 @@ class SourceTest:
 
         It reaches the threshold if `explains` says so.
         """
-        one = sets.take(np.array([row]))
-        near = _Sets(self.rule, one)
+        near = _Sets(self.rule, sets.take(np.array([row])))
+        if near.surroundings[0].box_m is None:
+            return None
         box = self._searched(near, 0)
         places_m = near.nearest_m if box is None else np.concatenate((near.nearest_m, box))
         probability = near.probability(np.zeros(len(places_m), np.intp), places_m)
@@ -146,7 +147,14 @@ class SourceTest:
             return None
         return ExplainedBy(float(probability[best]), near.surroundings[0].frame.place(*places_m[best].tolist()))
 
-    def _explained(self, sets: ReportSets, check: Callable[[], None]) -> BoolArray:
+    def _explained(self, every: ReportSets, check: Callable[[], None]) -> BoolArray:
+        in_reach = np.array([each.box_m is not None for each in _Sets(self.rule, every).surroundings])
+        explained_of_all = np.zeros(len(every), np.bool_)
+        if in_reach.any():
+            explained_of_all[in_reach] = self._explained_in_reach(every.take(np.flatnonzero(in_reach)), check)
+        return explained_of_all
+
+    def _explained_in_reach(self, sets: ReportSets, check: Callable[[], None]) -> BoolArray:
         near = _Sets(self.rule, sets)
         explained = self._reaches(near, np.arange(len(sets)), near.nearest_m)
         for row in np.flatnonzero(~explained).tolist():
@@ -171,7 +179,7 @@ class SourceTest:
         """Return the places that the reports of one set make most probable; None if no place explains them."""
         members_m, reported_s = near.members_m[row], near.sets.reported_s[row]
         density = ReportDensity.of(near.sets.members(row), reported_s, self.rule.slack_s)
-        centre_m, half_m = near.surroundings[row].box_m
+        centre_m, half_m = near.surroundings[row].room_m
         found = found_cells(density, self.rule.travel, members_m, Cells(centre_m[None], half_m))
         if found is None:
             return None
@@ -185,7 +193,13 @@ class _Surroundings:
 
     frame: LocalFrame
     members_m: FloatArray
-    box_m: tuple[FloatArray, FloatArray]
+    box_m: tuple[FloatArray, FloatArray] | None
+
+    @property
+    def room_m(self) -> tuple[FloatArray, FloatArray]:
+        """The box, of members that have one."""
+        assert self.box_m is not None  # noqa: S101 - others are not asked for a place
+        return self.box_m
 
     @classmethod
     def of(cls, rule: SourceRule, places: Places) -> _Surroundings:
@@ -220,7 +234,7 @@ class _Sets:
     def nearest_m(self) -> FloatArray:
         """The place from which the times of each set fit best, (n, 3)."""
         means_s = np.array([template.mean_s for template in self.sets.templates])
-        centre_m, half_m = (np.stack([each.box_m[end] for each in self.surroundings]) for end in (0, 1))
+        centre_m, half_m = (np.stack([each.room_m[end] for each in self.surroundings]) for end in (0, 1))
         came_s = self.sets.reported_s + means_s[self.sets.template]
         return nearest_places(self.rule.travel, self.members_m, came_s, centre_m - half_m, centre_m + half_m)
 

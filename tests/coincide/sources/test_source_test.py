@@ -88,3 +88,16 @@ def test_a_depth_on_the_earth() -> None:
 def test_a_threshold_is_a_probability() -> None:
     with pytest.raises(CoincideError, match="threshold"):
         SourceTest(RULE, 0)
+
+
+def test_no_source_is_out_of_reach_of_a_member() -> None:
+    times = np.array([heard_us(0)])
+    every = np.arange(6)[None]
+    sets = ReportSets(PLACES, every, [Histogram.uniform(-0.3, 0.3)], np.zeros((1, 6), int), times)
+    explained = [
+        SourceTest(SourceRule(343, slack_s=0.5, reach_m=reach_m), 0.1).explains(sets)[0] for reach_m in (50, 150)
+    ]
+    assert explained == [False, True]
+    assert SourceTest(SourceRule(343, slack_s=0.5, reach_m=50), 0.1).explained_by(sets, 0) is None
+    with pytest.raises(CoincideError, match="margin_m"):
+        SourceRule(343, slack_s=0.5, reach_m=50, margin_m=3)
