@@ -17,6 +17,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window, checked_threshold
+from coincide.errors import PlaceError
 from coincide.places.local_frame import LocalFrame
 from coincide.places.place import Place
 from coincide.places.place_columns import Places
@@ -115,7 +116,7 @@ class SourceTest:
         object.__setattr__(self, "threshold", checked_threshold(self.threshold))
 
     def explains(self, sets: ReportSets, check: Callable[[], None] = _goes_on) -> BoolArray:
-        """Whether one source explains each set, bool (n,).
+        """Whether one source explains each set, bool (n,). Members that are more than 600 km apart are not explained.
 
         Parameters
         ----------
@@ -203,7 +204,10 @@ class _Surroundings:
 
     @classmethod
     def of(cls, rule: SourceRule, places: Places) -> _Surroundings:
-        frame = LocalFrame.around(places)
+        try:
+            frame = LocalFrame.around(places)
+        except PlaceError:  # so far apart that the Earth is no plane
+            return cls(LocalFrame(places.kind), np.zeros((len(places), 3)), None)
         members_m = frame.metres(places)
         return cls(frame, members_m, rule.box_m(members_m))
 

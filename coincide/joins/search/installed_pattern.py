@@ -9,7 +9,7 @@ from coincide.joins.events import Events
 from coincide.joins.progress import Progress
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern
-from coincide.joins.search.search import EventBuffers, MemberRefs, MemberSets, RefTest, Search
+from coincide.joins.search.search import EventBuffers, MemberRefs, MemberSets, RefTest, Search, TupleTest
 from coincide.joins.search.set_search import find_all_sets, find_sets
 from coincide.joins.search.tuple_search import find_pairs, find_tuples
 from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
@@ -49,13 +49,14 @@ class InstalledPattern:
         work: SearchWork = WHATEVER_IT_TAKES,
         *,
         are_of_one_stream: bool = False,
+        explains: TupleTest | None = None,
     ) -> Iterator[MemberSets]:
         """Yield the tuples that new events complete, which are in the buffers already, and what these supersede.
 
         A block has about 64k candidates, or as many as one event makes. The buffers may not change before the last one.
 
-        `goes_first` and `may_meet` are those of a `Search`. New events of one stream meet each other only if it has
-        several roles. `work` is told what the search does, and may end it.
+        `goes_first`, `may_meet` and `explains` are those of a `Search`. New events of one stream meet each other only
+        if it has several roles. `work` is told what the search does, and may end it.
 
         Raises
         ------
@@ -66,14 +67,19 @@ class InstalledPattern:
         if not any(len(new.get(source, ())) for source in pattern.sources):
             return
         meets_new = not are_of_one_stream or bool(pattern.twins)
-        search = self._search(new, goes_first, may_meet, work, meets_new=meets_new)
+        search = self._search(new, goes_first, may_meet, work, explains, meets_new=meets_new)
         if pattern.at_least is not None:
             yield from find_sets(search)
         else:
             yield from map(MemberSets, find_pairs(search) if len(pattern.sources) == 2 else find_tuples(search))
 
     def all_sets(
-        self, events: Mapping[SourceName, Events], goes_first: RefTest, progress: Progress, work: SearchWork
+        self,
+        events: Mapping[SourceName, Events],
+        goes_first: RefTest,
+        progress: Progress,
+        work: SearchWork,
+        explains: TupleTest | None = None,
     ) -> MemberRefs:
         """Return the largest sets of all events, which are in the buffers already; `work` hears of what is held.
 
@@ -84,7 +90,7 @@ class InstalledPattern:
         """
         if not any(map(len, events.values())):
             return MemberRefs.all_of([], len(self.pattern.sources))
-        search = self._search(events, goes_first, None, work, meets_new=True)
+        search = self._search(events, goes_first, None, work, explains, meets_new=True)
         return find_all_sets(search, progress)
 
     def _search(
@@ -93,9 +99,10 @@ class InstalledPattern:
         goes_first: RefTest,
         may_meet: RefTest | None,
         work: SearchWork,
+        explains: TupleTest | None,
         *,
         meets_new: bool,
     ) -> Search:
         self._judges.follow()
-        arguments = new, self.since_ref, goes_first, meets_new, may_meet, work
+        arguments = new, self.since_ref, goes_first, meets_new, may_meet, work, explains
         return Search(self.pattern, self._judges, self._buffers, *arguments)

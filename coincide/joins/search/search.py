@@ -120,6 +120,8 @@ class EdgePairs:
 
 
 EventColumns = tuple[Int64Array, CodeArray, Int64Array]
+TupleTest = Callable[[MemberRefs], BoolArray]
+"""A test of tuples, bool (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +175,8 @@ class Search:
         Whether two events may be members of one tuple at all.
     work : SearchWork
         Is told what the search does, and may end it.
+    explains : TupleTest, optional
+        Whether members belong together beyond what the pattern asks. What it says of some it says of each part.
     """
 
     pattern: Pattern
@@ -184,6 +188,7 @@ class Search:
     meets_new: bool
     may_meet: RefTest | None = None
     work: SearchWork = WHATEVER_IT_TAKES
+    explains: TupleTest | None = None
 
     def buffer(self, role: int) -> Buffer:
         """Return the buffer of all events that may play a role."""
@@ -255,8 +260,20 @@ class Search:
 
         return order
 
-    def at_least_jointly(self, members: MemberRefs, threshold: float) -> BoolArray:
-        """Whether each tuple reaches a joint threshold, bool (n,)."""
+    @property
+    def judges_tuples(self) -> bool:
+        """Whether more is asked of a tuple than that every edge holds."""
+        return self.pattern.joint_threshold is not None or self.explains is not None
+
+    def holds(self, members: MemberRefs) -> BoolArray:
+        """Whether each tuple reaches the joint threshold and is explained, where that is asked; bool (n,)."""
+        threshold = self.pattern.joint_threshold
+        holds = np.ones(len(members), np.bool_) if threshold is None else self._at_least_jointly(members, threshold)
+        if self.explains is not None and holds.any():
+            holds[holds] = self.explains(members.take(holds))
+        return holds
+
+    def _at_least_jointly(self, members: MemberRefs, threshold: float) -> BoolArray:
         if not self.work.is_bounded:
             return columns_of(self.pattern, self.buffers.templates, members).at_least(threshold)
         reaches = np.empty(len(members), np.bool_)

@@ -240,7 +240,7 @@ class _Nodes:
     def compatible(self) -> CompatibleEvents:
         """Return which of them are compatible."""
         pattern = self.search.pattern
-        judged = pattern.joint_threshold is not None or len(pattern.interchange.groups) < len(pattern.streams)
+        judged = self.search.judges_tuples or len(pattern.interchange.groups) < len(pattern.streams)
         holds = self._hold if judged else None
         kinds = EventKinds(self.plan, self.group, self._may_meet) if self.plan.any_required else None
         limit, looks_at = pattern.max_candidates, self.search.work.look_at
@@ -261,15 +261,15 @@ class _Nodes:
         return np.ones(len(one), np.bool_) if may is None else may
 
     def _hold(self, sets: PositionArray) -> BoolArray:
-        """Whether there are enough roles for the members, and whether these reach the joint threshold, bool (n,)."""
+        """Whether there are enough roles for the members, and whether these hold together, bool (n,)."""
         pattern, groups = self.search.pattern, self.group[sets]
         holds: BoolArray = np.ones(len(sets), np.bool_)
         for nth, group in enumerate(pattern.interchange.groups):
             if len(group) > 1:  # two of a single role are never compatible
                 holds &= (groups == nth).sum(axis=1) <= len(group)
-        if pattern.joint_threshold is not None:
+        if self.search.judges_tuples:
             members = in_group_order(self._by_role(sets[holds]), pattern.interchange, self._goes_before)
-            holds[holds] = self.search.at_least_jointly(self.table.arranged(members), pattern.joint_threshold)
+            holds[holds] = self.search.holds(self.table.arranged(members))
         return holds
 
     @cached_property

@@ -23,9 +23,8 @@ def find_pairs(search: Search) -> Iterator[MemberRefs]:
 
 def find_tuples(search: Search) -> Iterator[MemberRefs]:
     """Find the tuples of any pattern, in blocks."""
-    threshold = search.pattern.joint_threshold
     for tuples in _counted(search, _tuples(search)):
-        yield tuples if threshold is None else tuples.take(search.at_least_jointly(tuples, threshold))
+        yield tuples.take(search.holds(tuples)) if search.judges_tuples else tuples
 
 
 def _counted(search: Search, parts: Iterator[MemberRefs]) -> Iterator[MemberRefs]:

@@ -23,11 +23,12 @@ from coincide.queries.joins.edges import Form, Within, edges_of, refuse_unless_o
 from coincide.queries.joins.episode_rule import EpisodeRule
 from coincide.queries.joins.event_rule import EventRule
 from coincide.queries.joins.match_limits import MatchLimits
+from coincide.queries.joins.one_source import OneSource
 from coincide.queries.joins.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 from coincide.stream import Stream
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal", "unreachable")
-FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "event", "limits", "alert")
+FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "event", "source", "limits", "alert")
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Query:
         Accept a threshold that no registered sensors can reach, which is refused otherwise.
     event : EventRule, optional
         What is known of the events that its matches may be of: with it, the evidence of each match is told.
+    one_source : OneSource, optional
+        What of a source has to explain each match; "source" in JSON.
     alert : AlertRule, optional
         Which of its episodes, or of its matches where it does not coalesce, somebody is told of.
 
@@ -115,6 +118,7 @@ class Query:
     unreachable: Literal["allow"] | None = None
     alert: AlertRule | None = None
     event: EventRule | None = None
+    one_source: OneSource | None = None
 
     def __post_init__(self) -> None:
         refuse_unless_name("id", self.id)
@@ -140,6 +144,8 @@ class Query:
         if self.event is not None:
             is_filtered = any(each != EVERY for each in self.filters)
             self.event.refuse_unless_fits(names, self.within, self.sensors, self.equal, is_filtered=is_filtered)
+        if self.one_source is not None:
+            self.one_source.refuse_unless_fits(len(names))
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -246,7 +252,7 @@ class Query:
         bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
         count = None if self.at_least is None else self.at_least.count
         of_tuples = self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.required, count, self.equal
-        return *of_tuples, self.event
+        return *of_tuples, self.event, None if self.one_source is None else self.one_source.rule
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
@@ -264,6 +270,8 @@ class Query:
             given["at_least"] = at_least_of(given["at_least"])
         if "event" in fields:
             given["event"] = EventRule.from_json(fields["event"])
+        if "source" in fields:
+            given["one_source"] = OneSource.from_json(fields["source"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
         limits = MatchLimits.from_json(fields.get("limits", {}))
         if "alert" in fields:
@@ -291,6 +299,8 @@ class Query:
             written["coalesce"] = self.coalesce.to_json()
         if self.event is not None:
             written["event"] = self.event.to_json()
+        if self.one_source is not None:
+            written["source"] = self.one_source.to_json()
         if self.alert is not None:
             written["alert"] = self.alert.to_json()
         limits = self.limits.to_json()

@@ -231,6 +231,7 @@ def _clauses(query: Query) -> list[str]:
         "SENSORS": None if query.sensors == "different" else query.sensors.upper(),
         "COALESCE": None if query.coalesce is None else _coalesce(query),
         "EVENT": None if query.event is None else json.dumps(query.event.to_json()),
+        "SOURCE": None if query.one_source is None else json.dumps(query.one_source.to_json()),
         "LIMITS": ", ".join(f"{limit} = {most}" for limit, most in limits.items()) or None,
         "ALLOW": None if query.unreachable is None else "UNREACHABLE",
         "ALERT": None if query.alert is None else json.dumps(query.alert.to_json(), ensure_ascii=False),

@@ -64,6 +64,7 @@ _texts: TEXT | "(" TEXT ("," TEXT)* ")"
        | "COALESCE"i option+ -> coalesce
        | "ALERT"i object -> alert
        | "EVENT"i object -> event
+       | "SOURCE"i object -> one_source
 names: "(" name ("," name)* ")"
 limit: NAME "=" NUMBER
 ?option: "GAP"i duration -> gap

@@ -276,6 +276,7 @@ def _clause(tree: Any) -> Clause:
         return Clause(kind, _once_each((str(each.children[0]), _number(each.children[1]), each) for each in parts), at)
     if kind == "coalesce":
         return Clause(kind, _once_each((*_option(each), each) for each in parts), at)
+    kind = "source" if kind == "one_source" else kind
     return Clause(kind, "allow" if kind == "unreachable" else _object(parts[0]), at)
 
 

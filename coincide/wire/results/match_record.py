@@ -20,6 +20,7 @@ from coincide.wire.results.result_fields import (
     QueryId,
     SensorId,
 )
+from coincide.wire.results.source_place import SourcePlace
 
 MatchId = Annotated[Name, Meta(extra_json_schema={"pattern": "^m-[0-9a-f]{32}$"})]
 TemplateId = Annotated[Name, Meta(extra_json_schema={"pattern": "^t-[0-9a-f]{16}$"})]
@@ -97,20 +98,22 @@ class JointRecord(Struct, frozen=True, gc=False):
     ]
 
 
-UnknownReason = Literal["too_much_work", "not_watched_yet", "equal", "filtered", "graph"]
+UnknownReason = Literal["too_much_work", "not_watched_yet", "equal", "filtered", "graph", "few_members"]
 TOO_MUCH_WORK: UnknownReason = "too_much_work"
 NOT_WATCHED_YET: UnknownReason = "not_watched_yet"
 HAS_EQUAL: UnknownReason = "equal"
 IS_FILTERED: UnknownReason = "filtered"
 GRAPH: UnknownReason = "graph"
+FEW_MEMBERS: UnknownReason = "few_members"
 #: Read as any text: a reader passes on a reason that is newer than itself.
 Reason = Annotated[
     str,
     Meta(
         description="too_much_work: the newest detection, or its frame, had used its work up; not_watched_yet: no "
         "whole minute of the area has been counted; equal: the query has it; filtered: only some detections of a "
-        "stream may play a role; graph: the library does not tell it for such a constraint graph (occurred alone).",
-        extra_json_schema={"enum": [TOO_MUCH_WORK, NOT_WATCHED_YET, HAS_EQUAL, IS_FILTERED, GRAPH]},
+        "stream may play a role; graph: the library does not tell it for such a constraint graph (occurred alone); "
+        "few_members: so few determine no place, and the windows between them alone decided (place alone).",
+        extra_json_schema={"enum": [TOO_MUCH_WORK, NOT_WATCHED_YET, HAS_EQUAL, IS_FILTERED, GRAPH, FEW_MEMBERS]},
     ),
 ]
 
@@ -121,15 +124,19 @@ class Unknown(Struct, frozen=True, omit_defaults=True, gc=False):
     occurred: Reason | UnsetType = UNSET
     chance_rate_hz: Reason | UnsetType = UNSET
     clocks: Annotated[Reason | UnsetType, Meta(description="Of `occurred`.")] = UNSET
+    place: Reason | UnsetType = UNSET
 
 
 @lru_cache(maxsize=64)
 def unknown_because(
-    occurred: UnknownReason | None, chance_rate_hz: UnknownReason | None, clocks: UnknownReason | None = None
+    occurred: UnknownReason | None,
+    chance_rate_hz: UnknownReason | None,
+    clocks: UnknownReason | None = None,
+    place: UnknownReason | None = None,
 ) -> Unknown | UnsetType:
     """Return the reasons why these fields are null or absent; UNSET if none is."""
-    if occurred or chance_rate_hz or clocks:
-        return Unknown(occurred or UNSET, chance_rate_hz or UNSET, clocks or UNSET)
+    if occurred or chance_rate_hz or clocks or place:
+        return Unknown(occurred or UNSET, chance_rate_hz or UNSET, clocks or UNSET, place or UNSET)
     return UNSET
 
 
@@ -216,6 +223,13 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     edges: Annotated[
         Annotated[Sequence[EdgeRecord], Meta(extra_json_schema={"minItems": 1, "maxItems": 120})] | UnsetType,
         Meta(description="The query's edges between these members; only for queries of more than two roles."),
+    ] = UNSET
+    place: Annotated[
+        SourcePlace | UnsetType | None,
+        Meta(
+            description="Where and when the source was that explains its members; only for queries with `source`. Null "
+            "where too few members determine no place, and where it would take too much work. Then unknown says why."
+        ),
     ] = UNSET
     supersedes: Annotated[
         Sequence[MatchId] | UnsetType,
