@@ -9,8 +9,8 @@ import pytest
 from deploy.host.machine import LocalError, free_ports
 from deploy.local import command
 from deploy.local.command import run_command
-from services.common import topics
 from services.common.access import __main__ as keys
+from services.common.topics import __main__ as topics
 from services.ingest.registry import seed
 
 
