@@ -30,7 +30,6 @@ SETS: Record = {
     "event": EVENT,
 }
 SETS |= {"joint_threshold": 0.01, "at_least": 2}
-LEARNT: Record = {**SETS, "id": "learnt", "event": {**EVENT, "rates": "learnt"}}
 QUERIES = (PAIRS, SETS)
 TEMPLATES = [Histogram.uniform(-2, 1), Histogram.uniform(-1, 2), Histogram(edges_s=[-3, -2, 1, 2], mass=[0.5, 0, 0.5])]
 SENSORS = ("north", "south", "east")
@@ -76,7 +75,7 @@ def told(
 
 
 def begun() -> FusionCore:
-    return started(*(put(nth, query) for nth, query in enumerate((*QUERIES, LEARNT))), limits=SWEEPING)
+    return started(*(put(nth, query) for nth, query in enumerate(QUERIES)), limits=SWEEPING)
 
 
 @settings(max_examples=examples(60))
