@@ -24,8 +24,8 @@ WORD_EVENTS = 10.0  # the word counts as much as so many events
 FURTHEST_FACTOR = 100.0  # of the rate of events from the word, either way
 LEAST_HEARD, MOST_HEARD = 0.01, 0.99
 UNSEEN = 0.5  # unpaired detections beyond those that were counted: none seen yet does not mean never
-INNER_ROUNDS = 500
-SETTLED = 1e-9
+INNER_ROUNDS = 150
+SETTLED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)

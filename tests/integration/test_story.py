@@ -216,7 +216,7 @@ def test_a_lost_checkpoint_waits_for_a_person(stage: Stage) -> None:
 def test_a_rebuild_gives_the_same_matches_and_without_java_it_ends(stage: Stage) -> None:
     """The process runner starts it again; a Python process alone could do nothing."""
     found = stage.fusion.read_all("matches")
-    assert {each["query"] for each in found} == {"intruder", "bang", "boom-hill", "boom-vale"}
+    assert {each["query"] for each in found} == {"intruder", "bang", "one-event", "boom-hill", "boom-vale"}
     before = Counter(each["id"] for each in found)
     again = {each["id"] for each in found if each["query"] != "boom-hill"}  # which was removed
     stage.fusion.start_and_wait("--rebuild")
