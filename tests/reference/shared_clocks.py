@@ -2,14 +2,16 @@
 
 Edges and reported times are whole seconds. Then the probability that all windows hold is, as a function of a clock's
 offset, a polynomial between whole seconds. Its degree is at most the number of members, so five points of each second
-settle it for up to four members (Newton and Cotes). They lie inside, as exact times make it jump at whole seconds, and
-are eighths of a second: whole microseconds.
+settle it for up to four members (Newton and Cotes). As a function of the offsets of two clocks it also bends where
+these are whole seconds apart. So each square of a second is cut along its diagonal, and 21 points settle each half. All
+lie inside, as exact times make it jump at the ends, and are eighths of a second: whole microseconds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
 
 from coincide import ConstraintGraph, Histogram
 from tests.reference.counted_cells import graph_probability
@@ -26,39 +28,71 @@ def joint_on_clocks(
     clocks: Sequence[int],
     errors: Sequence[Histogram],
 ) -> Fraction:
-    """P that all windows hold; each template is what is left within the member's clock, or all if it is on none."""
-    return _over_clocks(graph, templates, list(at_us), clocks, list(enumerate(errors)))
+    """P that all windows hold; each template is what is left within the member's clock, or all if it is on none.
 
-
-def _over_clocks(
-    graph: ConstraintGraph,
-    templates: Sequence[Histogram],
-    at_us: list[int],
-    clocks: Sequence[int],
-    errors: list[tuple[int, Histogram]],
-) -> Fraction:
-    if not errors:
-        return graph_probability(graph, templates, at_us)
-    (clock, error), *left = errors
+    At most two clocks.
+    """
     total = Fraction(0)
-    for offset_us, weight in _points(error):
-        moved = [at + offset_us if own == clock else at for at, own in zip(at_us, clocks, strict=True)]
-        total += weight * _over_clocks(graph, templates, moved, clocks, left)
+    for offsets_us, weight in _points(errors):
+        moved = [at + (offsets_us[own] if own != NO_CLOCK else 0) for at, own in zip(at_us, clocks, strict=True)]
+        total += weight * graph_probability(graph, templates, moved)
     return total
 
 
-def _points(error: Histogram) -> list[tuple[int, Fraction]]:
-    """Return offsets of a clock, and the weight of each."""
-    points = []
+def _points(errors: Sequence[Histogram]) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+    """Yield offsets of all clocks, and the weight of each."""
+    for pieces in product(*map(_pieces, errors)):
+        spread = [is_spread for _, is_spread, _ in pieces]
+        share = prod((share for *_, share in pieces), start=Fraction(1))
+        for inside, weight in _square() if spread == [True, True] else _lines(spread):
+            yield (
+                tuple(start * 10**6 + at * EIGHTH_US for (start, *_), at in zip(pieces, inside, strict=True)),
+                (share * weight),
+            )
+
+
+def _pieces(error: Histogram) -> list[tuple[int, bool, Fraction]]:
+    """Return whole seconds: where each begins, whether it is one or no time at all, and its share."""
+    pieces = []
     mass_of_all = sum(map(Fraction, error.mass.tolist()))
     for (start, end), mass in zip(pairwise(error.edges_s.tolist()), error.mass.tolist(), strict=True):
         share = Fraction(mass) / mass_of_all
         if start == end:
-            points.append((int(start) * 10**6, share))
-        for second in range(int(start), int(end)):
-            for eighth, weight in zip(EIGHTHS, _weights(), strict=True):
-                points.append((second * 10**6 + eighth * EIGHTH_US, share * weight / int(end - start)))
-    return points
+            pieces.append((int(start), False, share))
+        pieces += [(second, True, share / int(end - start)) for second in range(int(start), int(end))]
+    return pieces
+
+
+def _lines(spread: Sequence[bool]) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Return points, in eighths, where at most one clock may be anywhere in its second."""
+    assert sum(spread) < 2
+    of_second = list(zip(EIGHTHS, _weights(), strict=True))
+    of_all = product(*(of_second if each else [(0, Fraction(1))] for each in spread))
+    return [(tuple(at for at, _ in each), prod((weight for _, weight in each), start=Fraction(1))) for each in of_all]
+
+
+@cache
+def _square() -> list[tuple[tuple[int, ...], Fraction]]:
+    """Return points, in eighths, that integrate what is a polynomial of degree 5 on each side of the diagonal."""
+    below = [(x, y) for x in range(1, 8) for y in range(1, x)]
+    powers = [(p, q) for p in range(6) for q in range(6 - p)]
+    rows = [[Fraction(x, 8) ** p * Fraction(y, 8) ** q for x, y in below] for p, q in powers]
+    integrals = [Fraction(1, (q + 1) * (p + q + 2)) for p, q in powers]  # of x^p y^q over 0 < y < x < 1
+    weights = list(zip(below, _solved(rows, integrals), strict=True))
+    return [*weights, *(((y, x), weight) for (x, y), weight in weights)]
+
+
+def _solved(rows: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """Solve linear equations (Gauss and Jordan)."""
+    table = [[*row, value] for row, value in zip(rows, right, strict=True)]
+    for column in range(len(table)):
+        pivot = next(row for row in range(column, len(table)) if table[row][column])
+        table[column], table[pivot] = table[pivot], table[column]
+        table[column] = [each / table[column][column] for each in table[column]]
+        for row in set(range(len(table))) - {column}:
+            factor = table[row][column]
+            table[row] = [a - factor * b for a, b in zip(table[row], table[column], strict=True)]
+    return [row[-1] for row in table]
 
 
 @cache

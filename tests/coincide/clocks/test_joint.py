@@ -1,3 +1,4 @@
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,17 @@ def test_two_clocks_of_all_members_are_exact(graph: ConstraintGraph, drawn: list
     exact = shared_clocks.joint_on_clocks(graph, own, [0] * 4, [0, 1, 1, 0], [one, other])
     assert abs(found.value[0] - exact) <= ROUNDING + (found.upper[0] - found.lower[0])
     assert found.upper[0] - found.lower[0] <= 1e-3
+
+
+def test_the_twin_steps_over_no_bend_of_two_clocks() -> None:
+    """Two clocks, each anywhere in a second, and exact reports: b after a is one half, and c between them a sixth."""
+    second, point = Histogram.uniform(0, 1), Histogram.point()
+    after = ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=1))
+    assert shared_clocks.joint_on_clocks(after, [point] * 2, [0, 0], [0, 1], [second] * 2) == Fraction(1, 2)
+    path = ConstraintGraph.path("acb", Window(lo_s=0, hi_s=1))
+    assert shared_clocks.joint_on_clocks(path, [point, second, point], [0] * 3, [0, -1, 1], [second] * 2) == Fraction(
+        1, 6
+    )
 
 
 @pytest.mark.parametrize("window_s", [0.3, 0.8, 10.1])
