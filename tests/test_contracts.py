@@ -29,7 +29,7 @@ from coincide.learning import Calibration, Errors, Learning, SensorStream, calib
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.wire.declarations.clock_record import ClockParticulars
 from coincide.wire.declarations.query_record import QueryRecord, put_record
-from coincide.wire.declarations.sensor_record import Particulars, Place
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.declarations.stream_records import StreamRecord
 from coincide.wire.declarations.template_proposal import proposal_of
 from coincide.wire.last_change import LastChange
@@ -95,7 +95,7 @@ SENSORS = {
         "hydrophone",
         "bay",
         {"acoustic": Histogram.point()},
-        Particulars(model="H-2", place=Place(47.5, -3.1, -40.0), labels={"owner": "harbour"}, expect_every_s=60.0),
+        Particulars(model="H-2", place={"lat": 47.5, "lon": -3.1}, labels={"owner": "harbour"}, expect_every_s=60.0),
         LastChange(3, NOON_US, "seed"),
         {"acoustic": "exact"},
     ),

@@ -5,9 +5,12 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
+from coincide.errors import PlaceError
+from coincide.places import place_of_form
 from coincide.wire.declarations.names import RegisteredName, SensorId, TemplateName
 from coincide.wire.fields import FormatVersion
 from coincide.wire.last_change import Author, ChangeCount, ChangedAt, LastChange
+from coincide.wire.place_field import PlaceForm
 
 MOST_LABELS = 32
 LONGEST_EXPECTED_S = 31_536_000.0  # a year
@@ -15,12 +18,15 @@ LONGEST_EXPECTED_S = 31_536_000.0  # a year
 HistogramJson = Annotated[Raw, Meta(extra_json_schema={"$ref": "histogram.schema.json"})]
 
 
-class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a sensor stands, WGS 84."""
-
-    lat: Annotated[float, Meta(ge=-90, le=90, description="Degrees north.")]
-    lon: Annotated[float, Meta(ge=-180, le=180, description="Degrees east.")]
-    height_m: Annotated[float, Meta(ge=-12_000, le=100_000, description="Metres above the ellipsoid.")] | None = None
+def refuse_slips(place: object) -> None:
+    """Raise PlaceError, which says what to write instead, where what a document says of a place is none."""
+    if place is None:
+        return
+    try:
+        place_of_form(place)
+    except PlaceError as error:
+        field = error.field if error.field == "place" else f"place.{error.field}"
+        raise PlaceError(field, error.value, error.allowed) from None
 
 
 class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -29,7 +35,7 @@ class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     model: (
         Annotated[RegisteredName, Meta(description="Kind of sensor; those of one kind may be learnt together.")] | None
     ) = None
-    place: Place | None = None
+    place: PlaceForm | None = None
     labels: Annotated[
         dict[RegisteredName, RegisteredName],
         Meta(max_length=MOST_LABELS, description="Whatever its owners want to say of it."),
@@ -41,6 +47,9 @@ class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         ]
         | None
     ) = None
+
+    def __post_init__(self) -> None:
+        refuse_slips(self.place)
 
 
 class SensorRecord(Particulars, frozen=True, forbid_unknown_fields=False, omit_defaults=True, kw_only=True):

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 import msgspec
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from coincide.learning.drift import is_drift
 from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.fields import LONGEST_NAME
+from coincide.wire.place_field import PlaceForm
 from coincide.wire.sensor_health import SensorHealth
 from services.common.health_board import HealthBoard
 from services.common.http.pages import (
@@ -38,12 +39,8 @@ YAML = "application/yaml"
 SensorId = Annotated[str, Path(max_length=LONGEST_NAME, pattern=IN_PATH)]
 
 
-class PlaceBody(BaseModel):
-    """Where a sensor stands."""
-
-    lat: float = Field(description="degrees north, WGS 84")
-    lon: float = Field(description="degrees east")
-    height_m: float | None = Field(None, description="metres above the ellipsoid")
+#: A place in an answer, as it stands in records.
+PlaceBody = Annotated[dict[str, float], WithJsonSchema(msgspec.json.schema(PlaceForm))]
 
 
 class DriftBody(BaseModel):

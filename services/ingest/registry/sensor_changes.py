@@ -14,10 +14,11 @@ from services.common.clock import Clock
 from services.common.http.problem import Problem, try_again
 from services.common.resources.changes import Changes, Publisher
 from services.common.resources.resource import Resource, at_hand, version_of
+from services.ingest.registry.area_places import AreaPlaces, Placed
 from services.ingest.registry.sensor_documents import sensor_in
 from services.ingest.registry.sensors import Sensor, audited_change
 from services.ingest.registry.sensors_topic import SENSORS
-from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.snapshot import Registry, Snapshot
 from services.ingest.registry.template_renewal import record_of, renewed
 
 MOST_AT_ONCE = 1_000  # sensors of one request, or that follow their template together
@@ -62,8 +63,9 @@ class SensorChanges:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
         async with self.one.one_at_a_time:
             self.one.refuse_unless_ready()
-            present = [replace(each, sensor=self._renewed(each.sensor)) for each in many]
-            return await self._make_all(present, overwrite=overwrite, who=who, changed_by=who.key)
+            renewed = [replace(each, sensor=self._renewed(each.sensor)) for each in many]
+            wanted, refused = _with_places_of_one_kind(renewed, self.registry.snapshot)
+            return refused + await self._make_all(wanted, overwrite=overwrite, who=who, changed_by=who.key)
 
     async def renew(self, followed: str, behind: Callable[[], Collection[str]], who: Caller) -> None:
         """Give the sensors that are `behind` what they follow, such as template cable, as it is now; many at a time.
@@ -123,6 +125,36 @@ class SensorChanges:
             self.audit.note(who, *audited_change(sensor.id, before[sensor.id], sensor))
 
 
+def _with_places_of_one_kind(
+    many: Sequence[WantedSensor], snapshot: Snapshot
+) -> tuple[list[WantedSensor], list[SensorVerdict]]:
+    """Return those whose places go with what their areas have and with those before them, and a verdict on others."""
+    if all(each.sensor.particulars.place is None for each in many):
+        return list(many), []
+    places = AreaPlaces(snapshot.placed({each.sensor.id for each in many}))
+    wanted, refused = list[WantedSensor](), list[SensorVerdict]()
+    for each in many:
+        sensor, place = each.sensor, each.sensor.particulars.place
+        if place is not None and (said := places.conflict(sensor.area, place)):
+            version = snapshot.change(sensor.id).version if sensor.id in snapshot.stamps else None
+            refused.append(SensorVerdict(each, "refused", version, f"place is {place}: {said}"))
+            continue
+        if place is not None:
+            places.add(Placed(sensor.id, sensor.area, place))
+        wanted.append(each)
+    return wanted, refused
+
+
+def _refuse_mixed_places(registry: Registry, sensor_id: str, wanted: Sensor | None) -> None:
+    """Raise a Problem, 422, for a place of another kind than its area has."""
+    place = wanted.particulars.place if wanted else None
+    if wanted is None or place is None:
+        return
+    said = AreaPlaces(registry.snapshot.placed({sensor_id})).conflict(wanted.area, place)
+    if said is not None:
+        raise Problem(422, f"place is {place}: {said}", field="place", value=place, allowed=said)
+
+
 def sensor_resource(registry: Registry) -> Resource[Sensor]:
     """Return what sensors are: detections are stamped by a change once it was made; those before are not."""
 
@@ -141,7 +173,7 @@ def sensor_resource(registry: Registry) -> Resource[Sensor]:
         version=version_of,
         read=read,
         document=lambda sensor: sensor.document,
-        refuse=lambda *_: None,
+        refuse=lambda name, _, wanted: _refuse_mixed_places(registry, name, wanted),
         record=record_of,
         audited=audited_change,
     )

@@ -11,12 +11,13 @@ from msgspec import Meta, Struct
 from coincide import Histogram
 from coincide.clocks import Clock
 from coincide.clocks.template_forms import template_beside
-from coincide.errors import HistogramError
+from coincide.errors import HistogramError, PlaceError
 from coincide.templates.clocked import clock_of, own_of
 from coincide.wire.declarations.clock_record import ClockId
 from coincide.wire.declarations.names import FORMS_IN_WORDS, RegisteredName, SensorId
-from coincide.wire.declarations.sensor_record import Particulars
+from coincide.wire.declarations.sensor_record import Particulars, refuse_slips
 from coincide.wire.fields import LONGEST_NAME
+from services.common.fault_sentences import shortened
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
 from services.ingest.registry.named_templates import unclocked_template
@@ -51,6 +52,7 @@ def sensor_in(
     It names those of its templates that are registered under the name that the document gives.
     """
     document_as(_Identified, {"id": sensor_id}, "sensor", FORMS_IN_WORDS)
+    _refuse_slips_of_place(document)
     declared = document_as(SensorDocument, document, "sensor", FORMS_IN_WORDS)
     if declared.id not in {None, sensor_id}:
         raise Problem(422, f"id is {declared.id!r}: the path says {sensor_id!r}")
@@ -64,6 +66,15 @@ def sensor_in(
     }
     of_streams, by_name = MappingProxyType(streams), MappingProxyType(names)
     return Sensor(sensor_id, declared.area, of_streams, particulars_of(declared), names=by_name)
+
+
+def _refuse_slips_of_place(document: object) -> None:
+    """Raise a Problem, 422, that says what to write instead."""
+    try:
+        refuse_slips(document.get("place") if isinstance(document, dict) else None)
+    except PlaceError as error:
+        detail = f"the sensor is not usable: {error}"
+        raise Problem(422, detail, field=error.field, value=shortened(error.value), allowed=error.allowed) from None
 
 
 def names_in(streams: Mapping[str, str | dict[str, Any]]) -> dict[str, str]:

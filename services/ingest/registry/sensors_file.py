@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from coincide import Histogram
 from coincide.clocks.template_forms import template_beside
-from coincide.errors import HistogramError
+from coincide.errors import HistogramError, PlaceError
 from coincide.wire.declarations.clock_record import ClockId
 from coincide.wire.declarations.names import (
     FORMS_IN_WORDS,
@@ -22,9 +22,10 @@ from coincide.wire.declarations.names import (
     SensorId,
     TemplateName,
 )
-from coincide.wire.declarations.sensor_record import Particulars
+from coincide.wire.declarations.sensor_record import Particulars, refuse_slips
 from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
+from services.ingest.registry.area_places import AreaPlaces, Placed
 from services.ingest.registry.named_templates import NamedTemplate, unclocked_template
 from services.ingest.registry.registered_clocks import ClockDocument, RegisteredClock
 from services.ingest.registry.sensor_documents import names_in
@@ -73,15 +74,38 @@ class Declared(NamedTuple):
 
 def load_declared(path: Path, streams: Streams) -> Declared:
     """Return what is declared at `path`; a `SettingsError` says what is wrong with the file."""
+    written = read_yaml(path)
+    _refuse_slips_of_places(path, written)
     try:
-        declared = msgspec.convert(read_yaml(path), _File)
+        declared = msgspec.convert(written, _File)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{path}: {fault_of(error, FORMS_IN_WORDS)}") from error
     templates = {name: _template(path, name, form) for name, form in declared.templates.items()}
     clocks = {name: _clock(path, name, said) for name, said in declared.clocks.items()}
     sensors = {each.id: _sensor(path, each, templates, clocks, streams) for each in declared.sensors}
+    _refuse_mixed_places(path, sensors.values())
     named = {name: NamedTemplate(name, template) for name, template in templates.items() if name != template.id}
     return Declared(named, sensors, clocks)
+
+
+def _refuse_slips_of_places(path: Path, written: object) -> None:
+    sensors = written.get("sensors") if isinstance(written, dict) else None
+    for each in sensors if isinstance(sensors, list) else ():
+        try:
+            refuse_slips(each.get("place") if isinstance(each, dict) else None)
+        except PlaceError as error:
+            raise SettingsError(f"{path}: sensor {each.get('id')!r}: {error}") from None
+
+
+def _refuse_mixed_places(path: Path, sensors: Iterable[Sensor]) -> None:
+    places = AreaPlaces()
+    for each in sensors:
+        place = each.particulars.place
+        if place is None:
+            continue
+        if said := places.conflict(each.area, place):
+            raise SettingsError(f"{path}: sensor {each.id!r}: place is {place}: {said}")
+        places.add(Placed(each.id, each.area, place))
 
 
 def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:

@@ -5,22 +5,25 @@ There may be 100,000 sensors, so that a sensor is no more than its stamps, and e
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
+from coincide.places import form_of_place, place_of_form
 from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
+from coincide.wire.place_field import PlaceForm
 from services.common.declared_streams import DeclaredStreams
 from services.common.health_board import HealthBoard
 from services.common.settings import Streams
+from services.ingest.registry.area_places import AreaPlaces, Placed
 from services.ingest.registry.named_templates import NamedTemplate, NamedTemplates
 from services.ingest.registry.registered_clocks import RegisteredClock, RegisteredClocks
 from services.ingest.registry.sensors import NO_PARTICULARS, Sensor, Template, refuse_unfit_template, template_of
@@ -36,6 +39,7 @@ class StreamStamp(Struct, frozen=True, eq=False, gc=False):
     stream: str
     template: Template
     unfit: Refused | None = None
+    place: PlaceForm | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,17 @@ class Snapshot:
             self.change(sensor_id),
             MappingProxyType(names),
         )
+
+    def placed(self, but: Collection[str] = ()) -> Iterator[Placed]:
+        """Yield the sensors that have a place, without some."""
+        for sensor_id, said in self.particulars.items():
+            if said.place is not None and sensor_id not in but:
+                yield Placed(sensor_id, self.stamps[sensor_id][0].area, said.place)
+
+    @cached_property
+    def places(self) -> AreaPlaces:
+        """Return the kind of places of each area."""
+        return AreaPlaces(self.placed())
 
     def change(self, sensor_id: str) -> LastChange:
         """Return which change made a sensor what it is."""
@@ -198,7 +213,7 @@ class Registry:
     def _judged(self, stamp: StreamStamp) -> StreamStamp:
         unfit = self._unfit(stamp.stream, stamp.template.histogram)
         both_fit = unfit is None and stamp.unfit is None
-        return stamp if both_fit else StreamStamp(stamp.area, stamp.sensor, stamp.stream, stamp.template, unfit)
+        return stamp if both_fit else structs.replace(stamp, unfit=unfit)
 
     def _changed(self, snapshot: Snapshot, changes: Iterable[Mapping[str, Sensor | None]]) -> Snapshot:
         """Return a snapshot that nobody else has yet, changed."""
@@ -209,17 +224,19 @@ class Registry:
                 if sensor is None:
                     snapshot.stamps.pop(sensor_id, None)
                     continue
-                snapshot.stamps[sensor.id] = tuple(self._stamp(sensor, *each) for each in sensor.streams.items())
+                place = _stamped(sensor.particulars.place)
+                stamps = (self._stamp(sensor, *each, place) for each in sensor.streams.items())
+                snapshot.stamps[sensor.id] = tuple(stamps)
                 if sensor.particulars != NO_PARTICULARS:
                     snapshot.particulars[sensor.id] = sensor.particulars
                 if sensor.change.version:
                     snapshot.changes[sensor.id] = sensor.change
         return snapshot
 
-    def _stamp(self, sensor: Sensor, stream: str, histogram: Histogram) -> StreamStamp:
+    def _stamp(self, sensor: Sensor, stream: str, histogram: Histogram, place: PlaceForm | None) -> StreamStamp:
         unfit = self._unfit(stream, histogram)
         template = template_of(histogram, sensor.names.get(stream))
-        return StreamStamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template, unfit)
+        return StreamStamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template, unfit, place)
 
     def _unfit(self, stream: str, histogram: Histogram) -> Refused | None:
         declared = self.streams.get(stream)
@@ -230,3 +247,8 @@ class Registry:
         except Refused as refused:
             return refused.with_traceback(None)
         return None
+
+
+def _stamped(place: PlaceForm | None) -> PlaceForm | None:
+    """Return a place as stamps have it: of equal places the same bytes."""
+    return None if place is None else form_of_place(place_of_form(place))

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
 from coincide.wire.declarations.clock_record import ClockParticulars
-from coincide.wire.declarations.sensor_record import Particulars, Place
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.declarations.template_proposal import TemplateForm, TemplateProposal
 from coincide.wire.last_change import LastChange
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
@@ -42,7 +42,7 @@ PLACED = Sensor(
     "hydrophone",
     "bay",
     {"acoustic": Histogram.point(), "seismic": CLOCK},
-    Particulars(model="H-2", place=Place(47.5, -3.1, -40.0), labels={"owner": "harbour"}, expect_every_s=60.0),
+    Particulars(model="H-2", place={"lat": 47.5, "lon": -3.1}, labels={"owner": "harbour"}, expect_every_s=60.0),
     LastChange(3, NOW_US, "seed"),
     {"acoustic": "exact"},
 )

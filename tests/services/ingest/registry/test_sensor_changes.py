@@ -73,7 +73,7 @@ def test_a_sensor_is_created_changed_and_removed_and_stamping_follows(line: Line
     body = line.client.get("/v1/sensors/buoy").json()
     assert {name: body[name] for name in ("model", "place", "version", "changed_at_us", "changed_by")} == {
         "model": "B-1",
-        "place": {"lat": 47.5, "lon": -3.0, "height_m": None},
+        "place": {"lat": 47.5, "lon": -3.0},
         "version": 1,
         "changed_at_us": NOW_US,
         "changed_by": None,
@@ -142,7 +142,12 @@ def test_nobody_overwrites_what_they_have_not_seen(line: Line) -> None:
         ({"streams": {"seismic": {"uniform": [1, 0]}}}, "streams.seismic"),
         ({"streams": {"seismic": {"uniform": [-100, 0]}}}, "streams.seismic"),
         ({"streams": {"seismic": 7}}, "streams"),
-        ({"place": {"lat": 91, "lon": 0}}, "lat"),
+        ({"place": {"lat": 91, "lon": 0}}, "place.lat is 91: decimal degrees north, from -90 to 90"),
+        ({"place": {"lat": "47° 30' N", "lon": -3}}, "decimal degrees: this is 47.500000"),
+        ({"place": {"lat": 0, "lon": 0}}, "0, 0 is in the sea off Ghana"),
+        ({"place": {"lat": 47.5, "x_m": 3}}, "or x_m, y_m and z_m in a frame of the area"),
+        ({"place": {"x_m": 1, "y_m": "12 ft"}}, "a number of metres: this is 3.66"),
+        ({"place": {"latitude": 47.5, "lon": 3}}, "place.latitude is 47.5: written as lat"),
         ({"labels": {"a": 1}}, "labels"),
         ({"id": "another"}, "'another'"),
         ({"colour": "red"}, "colour"),
@@ -153,6 +158,23 @@ def test_what_is_wrong_is_said_and_nothing_is_written(line: Line, change: dict[s
     assert refused.status_code == 422
     assert said in refused.json()["detail"]
     assert line.records == []
+
+
+def test_places_of_one_area_are_of_one_kind(line: Line) -> None:
+    line.change("PUT", "buoy", BOUY)
+    crane = {**BOUY, "place": {"x_m": 3, "y_m": 4}}
+    refused = line.change("PUT", "crane", crane)
+    assert (refused.status_code, refused.json()["field"]) == (422, "place")
+    assert "lat and lon, as sensor 'buoy' of area 'bay' has" in refused.json()["detail"]
+    many = [{**crane, "id": "crane"}, {**crane, "id": "gate", "area": "hall"}, {**BOUY, "id": "door", "area": "hall"}]
+    answer = line.client.post("/v1/sensors", json={"sensors": many}).json()["items"]
+    assert [each["status"] for each in answer] == ["refused", "created", "refused"]
+    assert "as sensor 'gate' of area 'hall' has" in answer[2]["detail"]
+    assert line.change("PUT", "buoy", crane, if_match="*").status_code == 200  # the only one: the area's kind changes
+    assert line.change("PUT", "crane", crane).status_code == 201
+    both = [{**BOUY, "id": name} for name in ("buoy", "crane")]
+    answer = line.client.post("/v1/sensors", json={"sensors": both}, params={"overwrite": True}).json()["items"]
+    assert [each["status"] for each in answer] == ["replaced", "replaced"]  # all of the area at once
 
 
 def test_bodies_are_bounded_and_json(line: Line) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
-from coincide.wire.declarations.sensor_record import Particulars, Place
+from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.common.access.audit import AuditTrail
 from services.common.log.records import Record
@@ -175,9 +175,8 @@ def histograms(draw: st.DrawFn) -> Histogram:
     return Histogram([start_s + edge for edge in edges_s], [each / sum(mass) for each in mass])
 
 
-places = st.builds(
-    Place, st.floats(-90, 90), st.floats(-180, 180), st.none() | st.floats(-12_000, 100_000, allow_subnormal=False)
-)
+heights = {"height_m": st.floats(-12_000, 100_000, allow_subnormal=False)}
+places = st.fixed_dictionaries({"lat": st.floats(-90, 90), "lon": st.floats(0.5, 180)}, optional=heights)
 particulars = st.builds(
     Particulars,
     model=st.none() | NAMES,

@@ -29,6 +29,11 @@ ON_CLOCK = "clocks: {gw-7: {error: {uniform: [-1, 1]}}}\n" + GOOD.replace("area:
 )
 
 
+def placed(place: str, sensor: str = "geo") -> str:
+    of_sensor = f"  - {{id: {sensor}, area: bay, streams: {{seismic: clock}}, place: {place}}}\n"
+    return of_sensor if sensor != "geo" else (GOOD % "{point: true}").partition("  - ")[0] + of_sensor
+
+
 def load(tmp_path: Path, text: str) -> dict[str, Sensor]:
     path = tmp_path / "sensors.yaml"
     path.write_text(text, encoding="utf-8")
@@ -85,6 +90,9 @@ def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> N
         (ON_CLOCK.replace("seismic: clock", "seismic: {own: gps}"), "names template 'gps', which is not declared"),
         (ON_CLOCK.replace("uniform: [-1, 1]", "uniform: [1, -1]"), "clock 'gw-7': error.edges_s is [1, -1]"),
         (ON_CLOCK.replace("error: {", "label: '', error: {"), "label"),
+        (placed("{lat: 47.5, lng: 3}"), "sensor 'geo': place.lng is 3: written as lon"),
+        (placed("{lat: 4730.5, lon: 3}"), "47 degrees and 30.5 minutes are 47.508333"),
+        (placed("{x_m: 1, y_m: 2}") + placed("{lat: 47.5, lon: 3}", "mic"), "as sensor 'geo' of area 'bay' has"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
