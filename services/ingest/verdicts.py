@@ -51,6 +51,7 @@ class Reason(StrEnum):
     ATTRIBUTES_TOO_LONG = "attributes_too_long", "more than 1 KiB as compact JSON"
     TOO_DEEP = "too_deep", "attributes nested deeper than allowed"
     BAD_UNCERTAINTY = "bad_uncertainty", "none of the three forms, or not a distribution"
+    BAD_PLACE = "bad_place", "no place of either kind, or not of the kind of the other places of its area"
     TEMPLATE_TOO_LONG = "template_too_long", "longer than the stream's longest_template_s, or too many buckets"
 
 

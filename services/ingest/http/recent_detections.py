@@ -9,6 +9,7 @@ import msgspec
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from services.ingest.http.sensors_api import PlaceBody
 from services.ingest.publishing.frame import Frame
 
 LIMIT_MAX = 5000
@@ -84,6 +85,7 @@ def _rows_of(frame: KeptFrame, first: int, stride: int) -> Iterator[_Row]:
             detected_at_us=columns["detected_at_us"][at],
             received_at_us=content["received_at_us"],
             template=stamp["template"],
+            place=stamp.get("place"),
             attributes=columns["attributes"][at] if "attributes" in columns else {},
         )
         yield _Row(body, stamp["template"], content["templates"][stamp["template"]])
@@ -100,6 +102,7 @@ class RecentDetection(BaseModel):
     detected_at_us: int
     received_at_us: int
     template: str = Field(description="id of its template")
+    place: PlaceBody | None = Field(None, description="where its sensor was; null where that is not known")
     attributes: dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 """The frames of a POST: its detections in columns, at most 500 and 256 KiB each."""
 
-from msgspec import Raw, json
+from msgspec import UNSET, Raw, json
 
 from coincide.wire.detection_record import FRAME_VERSION, DetectionColumns, FrameRecord, Stamp
 from coincide.wire.fields import MOST_DETECTIONS
@@ -58,6 +58,11 @@ class FrameDraft:
             self._area,
             received_at_us,
             templates=Raw(_encode({stamp.template.id: stamp.template.json for stamp in position})),
-            stamps=Raw(_encode([Stamp(each.sensor, each.stream, each.template.id) for each in position])),
+            stamps=Raw(_encode([*map(_wire_stamp, position)])),
             detections=columns,
         )
+
+
+def _wire_stamp(stamp: StreamStamp) -> Stamp:
+    place = UNSET if stamp.place is None else stamp.place
+    return Stamp(stamp.sensor, stamp.stream, stamp.template.id, place)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from services.ingest.stamping import lenient_json
-from services.ingest.stamping.posted import ALLOWED, PostedDetection
+from services.ingest.stamping.posted import ALLOWED, PostedDetection, refuse_no_place
 from services.ingest.verdicts import Reason, Refused, clean_text
 
 
@@ -112,6 +112,8 @@ def _explained(complaint: str, original: Any) -> Refused:
     """Turn msgspec's sentence into a refusal; a test fails if msgspec changes its wording."""
     named = _FIELD.search(complaint) or _NAMED.search(complaint)
     field = named[1] if named else ""
+    if field == "place":
+        refuse_no_place(original["place"])
     reason = _reason_of(complaint, field)
     allowed = ALLOWED.get(field, complaint)
     if reason is Reason.UNKNOWN_FIELD:
@@ -119,9 +121,12 @@ def _explained(complaint: str, original: Any) -> Refused:
     return Refused(reason, field or None, original.get(field), allowed)
 
 
+_OF_FIELDS = {"uncertainty": Reason.BAD_UNCERTAINTY, "place": Reason.BAD_PLACE}
+
+
 def _reason_of(complaint: str, field: str) -> Reason:
-    if field == "uncertainty":
-        return Reason.BAD_UNCERTAINTY
+    if field in _OF_FIELDS:
+        return _OF_FIELDS[field]
     if "missing required field" in complaint:
         return Reason.MISSING_FIELD
     if "unknown field" in complaint:

@@ -6,8 +6,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
+from coincide.errors import PlaceError
+from coincide.wire.declarations.sensor_record import refuse_slips
 from coincide.wire.fields import LONGEST_NAME, Name
 from coincide.wire.payload import NO_PAYLOAD
+from coincide.wire.place_field import PlaceForm
 from services.common.clock import LAST_US, rfc_3339_us
 from services.ingest.registry.sensors import MOST_BUCKETS
 from services.ingest.verdicts import INT64, Reason, Refused
@@ -23,6 +26,7 @@ ALLOWED = {
     "detected_at": "whole microseconds since 1970 UTC, or an RFC 3339 time such as 1987-02-23T07:35:35Z",
     "id": f"a text of 1 to {LONGEST_NAME} characters; leave it out to have one made from the content",
     "attributes": "an object of at most 1 KiB; leave it out for none",
+    "place": "lat, lon and perhaps height_m; or x_m, y_m and perhaps z_m in a frame of the area",
     "uncertainty": 'one of {"sigma_s": 0.5}, {"earliest": ..., "latest": ...}, {"edges_s": [...], "mass": [...]}',
 }
 LONGEST_BYTES = 1024
@@ -68,6 +72,9 @@ class PostedDetection(Struct, forbid_unknown_fields=True, gc=False):
             extra_json_schema={"oneOf": [{"required": form, "maxProperties": len(form)} for form in _FORMS]},
         ),
     ] = UNSET
+    place: Annotated[
+        PlaceForm | UnsetType, Meta(description="Where its sensor was, if that moves; instead of its sensor's place.")
+    ] = UNSET
 
 
 def instant_us(instant: Instant, field: str = "detected_at") -> int:
@@ -99,6 +106,14 @@ def _rfc_3339_us(text: str, field: str) -> int:
     if instant_as_us < YEAR_1980_US:
         raise Refused(Reason.BEFORE_1980, field, text, "1980-01-01T00:00:00Z or later")
     return instant_as_us
+
+
+def refuse_no_place(place: object) -> None:
+    """Raise `Refused` (`bad_place`) where what was posted as a place is none; it says what to write instead."""
+    try:
+        refuse_slips(place)
+    except PlaceError as error:
+        raise Refused(Reason.BAD_PLACE, error.field, error.value, error.allowed) from None
 
 
 DEEPEST = 5

@@ -10,8 +10,11 @@ from msgspec import UNSET, Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
+from coincide.places import form_of_place, place_of_form
+from coincide.places.place import Place
 from coincide.templates.buckets import rounded_up
 from coincide.wire.content_ids import content_id
+from coincide.wire.place_field import PlaceForm
 from services.common.access.key_scopes import PostingRights
 from services.common.settings import Streams
 from services.ingest.registry.sensors import (
@@ -28,6 +31,7 @@ from services.ingest.stamping.posted import (
     Uncertainty,
     instant_us,
     posted_payload,
+    refuse_no_place,
 )
 from services.ingest.verdicts import Reason, Refused
 
@@ -48,6 +52,7 @@ class Stamper:
     sigma_digits: int | None
     rights: PostingRights | None = None
     _own: dict[tuple[StreamStamp, str], StreamStamp] = field(default_factory=dict)
+    _moved: dict[tuple[StreamStamp, Place], StreamStamp] = field(default_factory=dict)
 
     def stamp(self, posted: PostedDetection) -> Stamped:
         """Return what the detection is in a frame; raises `Refused`."""
@@ -58,9 +63,12 @@ class Stamper:
         if posted.uncertainty is not UNSET:
             stamp = self._own_stamp(stamp, posted.uncertainty, at_us)
             own = stamp.template.id
+        if posted.place is not UNSET:
+            stamp = self._moved_stamp(stamp, posted.place)
         identity = posted.id
         if identity is UNSET:
-            identity = default_id(stamp.sensor, stamp.stream, at_us, payload, own)
+            place = None if posted.place is UNSET else stamp.place
+            identity = default_id(stamp.sensor, stamp.stream, at_us, payload, own, place)
         return stamp, at_us, identity, payload
 
     def _own_stamp(self, stamp: StreamStamp, uncertainty: Uncertainty, at_us: int) -> StreamStamp:
@@ -71,6 +79,18 @@ class Stamper:
         if own is None:
             own = self._own[stamp, template.id] = structs.replace(stamp, template=template)
         return own
+
+    def _moved_stamp(self, stamp: StreamStamp, form: PlaceForm) -> StreamStamp:
+        """Return `stamp` with the detection's own place; the same one for the same place, so that rows share it."""
+        refuse_no_place(form)
+        place = place_of_form(form)
+        moved = self._moved.get((stamp, place))
+        if moved is None:
+            whole = form_of_place(place)
+            if conflict := self.snapshot.places.conflict(stamp.area, whole):
+                raise Refused(Reason.BAD_PLACE, "place", form, conflict)
+            moved = self._moved[stamp, place] = structs.replace(stamp, place=whole)
+        return moved
 
     def _stamp_of(self, posted: PostedDetection) -> StreamStamp:
         stamps = self.snapshot.stamps.get(posted.sensor)
@@ -114,12 +134,15 @@ def _no_sensor_for(sensor: str, rights: PostingRights | None) -> Refused:
     return Refused(Reason.UNKNOWN_SENSOR, "sensor", sensor, allowed)
 
 
-def default_id(sensor: str, stream: str, detected_at_us: int, payload: bytes, own: str | None) -> str:
+def default_id(
+    sensor: str, stream: str, detected_at_us: int, payload: bytes, own: str | None, place: PlaceForm | None = None
+) -> str:
     """Return "h-" and 32 hex digits that `content_id` makes from the arguments.
 
-    `payload` is what `posted_payload` returned, and `own` the id of the detection's own template.
+    `payload` is what `posted_payload` returned, `own` the id of the detection's own template, `place` its own place.
     """
-    return content_id("h", (sensor, stream, detected_at_us, Raw(payload), own))
+    content = sensor, stream, detected_at_us, Raw(payload), own
+    return content_id("h", content if place is None else (*content, place))
 
 
 def own_template(uncertainty: Uncertainty, detected_at_us: int, sigma_digits: int | None = None) -> Template:

@@ -34,7 +34,8 @@ def detections_in(value: bytes) -> Iterator[bytes]:
             "id": id_,
             "uncertainty": templates[stamp.template],
         }
-        yield json.encode(detection if carried is UNSET else {**detection, "attributes": carried})
+        further = {"attributes": carried, "place": stamp.place}
+        yield json.encode(detection | {name: each for name, each in further.items() if each is not UNSET})
 
 
 def match_in(value: bytes) -> MatchRecord:

@@ -28,13 +28,16 @@ def get(ingest: Ingest, **parameters: int) -> dict[str, object]:
 
 def test_what_was_accepted_is_listed_with_its_template() -> None:
     ingest = Ingest()
-    ingest.post_items(detection(attributes={"db": 3}), detection(sensor="nobody"), detection(sensor="imb"))
+    place = {"x_m": 1.0, "y_m": 2.0, "z_m": 0.0}
+    first = detection(attributes={"db": 3}, place=place)
+    ingest.post_items(first, detection(sensor="nobody"), detection(sensor="imb"))
     answer = ingest.client.get("/v1/detections").json()
     assert [(each["number"], each["area"], each["sensor"]) for each in answer["items"]] == [
         (1, "bay", "geo"),
         (2, "sn1987a", "imb"),
     ]
     assert answer["items"][0]["attributes"] == {"db": 3}
+    assert [each["place"] for each in answer["items"]] == [place, None]
     assert answer["items"][0]["detected_at_us"] == NOW_US - 1_000_000
     assert answer["templates"][answer["items"][0]["template"]] == {"edges_s": [-2.0, 1.0], "mass": [1.0]}
     assert (answer["newest"], answer["left_out"]) == (2, 0)

@@ -63,6 +63,11 @@ BY_REASON: list[tuple[str, str | None, list[str]]] = [
     ("template_too_long", "uncertainty", ['{"sigma_s":7.6}', '{"edges_s":[1e6,1000001],"mass":[1]}']),
     ("template_too_long", "uncertainty.mass", [FINE]),
     ("template_too_long", "sensor", ['"vague"']),
+    ("bad_place", "place", ["{}", "null", "[1,2]", '{"lat":1}', '{"lat":1,"lon":1,"x_m":1,"y_m":1}']),
+    ("bad_place", "place.lat", ['{"lat":91,"lon":1}', '{"lat":"45 30","lon":1}', '{"lat":true,"lon":1}']),
+    ("bad_place", "place.lng", ['{"lat":1,"lng":1}']),
+    ("bad_place", "place.lat, lon", ['{"lat":0,"lon":0.0}']),
+    ("not_finite", "place", ['{"lat":NaN,"lon":1}']),
 ]
 REFUSED = [
     ("duplicate_key", '{"sensor":"geo","sensor":"imb","detected_at":1760000000000000}', "sensor"),

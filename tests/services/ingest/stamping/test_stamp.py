@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -6,10 +7,12 @@ from hypothesis import strategies as st
 
 from coincide import Histogram
 from coincide.wire.content_ids import content_id
+from coincide.wire.declarations.sensor_record import Particulars
+from services.ingest.registry.sensors import Sensor
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.posted import attributes_json
 from services.ingest.stamping.stamp import default_id
-from tests.services.ingest.building import NOW_US, Ingest, detection
+from tests.services.ingest.building import CLOCK, NOW_US, SENSORS, Ingest, detection, registry_of
 
 
 def stamped(sigma_digits: int | None = None, **members: Any) -> dict[str, Any]:
@@ -81,6 +84,59 @@ def test_an_event_s_own_uncertainty_replaces_the_template(uncertainty: dict[str,
     assert only["template"] == template.id
     assert only["detected_at_us"] == NOW_US - 1_000_000
     assert f'"{template.id}":{{"edges_s"'.encode() in ingest.publisher.frames[0].value
+
+
+HERE, THERE = {"lat": 45.65, "lon": 13.75, "height_m": 0.0}, {"lat": 45.7, "lon": 13.8, "height_m": 2.0}
+
+
+def placed(place: dict[str, float] | None) -> dict[str, Sensor]:
+    mic = Sensor("mic", "quay", {"seismic": CLOCK}, Particulars(place=place))
+    return {"mic": mic, "geo": SENSORS["geo"]}
+
+
+def test_a_detection_has_the_place_that_its_sensor_has_then_or_its_own() -> None:
+    ingest = Ingest(registry=registry_of(placed(HERE)))
+    mic = {"sensor": "mic", "detected_at": NOW_US}
+    ingest.post_items(mic, {**mic, "place": THERE}, {**mic, "place": THERE, "id": "again"}, detection())
+    ingest.registry.apply(placed(THERE))
+    ingest.post_items(mic)
+    ingest.registry.apply(placed(None))
+    ingest.post_items({**mic, "place": {"x_m": 1, "y_m": 2}})  # no sensor of the area says of which kind it is
+    assert [each.get("place") for each in ingest.publisher.detections] == [
+        HERE,
+        THERE,
+        THERE,
+        None,
+        THERE,
+        {"x_m": 1, "y_m": 2, "z_m": 0},
+    ]
+    assert [len(json.loads(frame.value)["stamps"]) for frame in ingest.publisher.frames] == [2, 1, 1, 1]
+
+
+def test_its_own_place_is_content_and_its_sensor_s_is_not() -> None:
+    ids = []
+    for place, own in (
+        (HERE, {}),
+        (THERE, {}),
+        (HERE, {"place": HERE}),
+        (HERE, {"place": {"lat": 45.65, "lon": 13.75}}),
+    ):
+        ingest = Ingest(registry=registry_of(placed(place)))
+        ingest.post_items({"sensor": "mic", "detected_at": NOW_US, **own})
+        ids.append(ingest.publisher.detections[0]["id"])
+    assert [ids[0] == each for each in ids] == [True, True, False, False]
+    assert ids[2] == ids[3]
+
+
+def test_a_place_of_another_kind_than_the_area_has_is_refused_alone() -> None:
+    ingest = Ingest(registry=registry_of(placed(HERE)))
+    mic = {"sensor": "mic", "detected_at": NOW_US}
+    same_numbers = {"x_m": THERE["lat"], "y_m": THERE["lon"], "z_m": THERE["height_m"]}
+    items = {**mic, "place": THERE}, {**mic, "place": same_numbers}, mic
+    moved, refused, taken = ingest.post_items(*items).json()["detections"]
+    assert (moved["status"], taken["status"]) == ("accepted", "accepted")
+    assert (refused["reason"], refused["field"]) == ("bad_place", "place")
+    assert "lat and lon, as sensor 'mic' of area 'quay' has" in refused["allowed"]
 
 
 @pytest.mark.parametrize(("digits", "sigma_s"), [(None, 0.5012), (3, 0.502), (2, 0.51)])

@@ -23,12 +23,14 @@ NOW_US = 1_700_000_000_000_000
 
 def test_every_detection_of_a_frame_has_the_template_that_it_had_here() -> None:
     frame = json.loads((EXAMPLES / "detections.json").read_text())[0]
+    frame["stamps"][0]["place"] = {"lat": 47.5, "lon": -3.0}
     items = [json.loads(each) for each in detections_in(json.dumps(frame).encode())]
     stamps = [frame["stamps"][each] for each in frame["detections"]["stamp"]]
     assert [each["id"] for each in items] == frame["detections"]["id"]
     assert [each["detected_at"] for each in items] == frame["detections"]["detected_at_us"]
     assert [(each["sensor"], each["stream"]) for each in items] == [(s["sensor"], s["stream"]) for s in stamps]
     for item, stamp in zip(items, stamps, strict=True):
+        assert item.get("place") == stamp.get("place")
         posted = read_item(item)
         assert own_template(posted.uncertainty, item["detected_at"]).id == stamp["template"]  # type: ignore[arg-type]
 
