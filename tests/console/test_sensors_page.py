@@ -57,6 +57,28 @@ def test_sensors_are_listed_filtered_and_on_a_map(open_page: OpenPage) -> None:
     assert page.evaluate("window.hacked") is None
 
 
+def test_a_hall_has_a_plan_in_metres(open_page: OpenPage, line: Line) -> None:
+    page = open_page("/sensors?new=")
+    page.get_by_label("Name", exact=True).fill("hall-mic")
+    page.get_by_label("Area").fill("hall")
+    page.get_by_label("Reports").select_option("noise")
+    page.get_by_label("Template of noise").select_option("point")
+    page.get_by_label("Degrees north").fill("47.5")
+    page.get_by_label("Place").select_option("frame")
+    page.get_by_label("x, m").fill("12.5")
+    page.get_by_label("y, m").fill("3 ft")
+    page.get_by_role("button", name="Save").click()
+    expect(at_field(page, "y, m")).to_contain_text("a number of metres: this is 0.91")
+    page.get_by_label("y, m").fill("3")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_label("What it is")).to_contain_text("at x 12.5 m, y 3 m in the area's frame")
+    assert known(line, "sensors/hall-mic")["place"] == {"x_m": 12.5, "y_m": 3.0}
+    page = open_page("/sensors?area=hall")
+    expect(page.get_by_role("group", name="Plan of hall: 1 sensors").get_by_label("hall-mic, silent")).to_be_visible()
+    shoot(page, "sensors-plan")
+    line.call("DELETE", "ingest", "/v1/sensors/hall-mic", headers={"If-Match": "*"}).raise_for_status()
+
+
 def at_field(page: Page, label: str) -> Locator:
     """Return what is said to be wrong with a field, beside it."""
     return page.locator(".field", has=page.get_by_label(label)).get_by_role("alert")

@@ -312,7 +312,7 @@ class SensorAnswer(Struct, frozen=True, kw_only=True):
     templates: dict[str, str] = field(default_factory=dict)
     clock: str | None = None
     beside_clock: dict[str, dict[str, str | None]] = field(default_factory=dict)
-    place: dict[str, float | None] | None = None
+    place: dict[str, float] | None = None
     model: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     expect_every_s: float | None = None

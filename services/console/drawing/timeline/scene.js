@@ -183,11 +183,14 @@ function compareSensor(a, b) {
   return compare(a.sensor, b.sensor);
 }
 
-// From north to south, then from west to east; those without a place come last.
+// From north to south, or from the greatest y on, then from west to east, or along x; those without a place come last.
 function comparePlace(a, b) {
   if (!a.place || !b.place) return (a.place ? 0 : 1) - (b.place ? 0 : 1) || compareSensor(a, b);
-  return b.place.lat - a.place.lat || a.place.lon - b.place.lon || compareSensor(a, b);
+  return north(b.place) - north(a.place) || east(a.place) - east(b.place) || compareSensor(a, b);
 }
+
+const north = (place) => place.lat ?? place.y_m;
+const east = (place) => place.lon ?? place.x_m;
 
 function hash(text) {
   let sum = 0;

@@ -10,6 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from services.console.pages.field_faults import FieldFaults
+from services.console.pages.sensors.place_fields import PlaceFields
 from services.console.pages.sensors.template_field import TemplateField
 from services.console.pages.shell import Words, button, change_button, choice, number_field, text_field
 from services.console.pages.viewer import Viewer
@@ -61,11 +62,7 @@ class SensorForm:
                     choice("Reports", more, "", self._add_stream)
 
     def _particulars(self, document: dict[str, Any]) -> None:
-        place = document.get("place") or {}
-        with ui.element("div").classes("row"):
-            for name, words in (("lat", "Degrees north"), ("lon", "Degrees east"), ("height_m", "Height, m")):
-                with self._faults.at(words, rf"place\.{name}|{name}"):
-                    number_field(words, place.get(name), partial(self._put_place, name))
+        PlaceFields(document.get("place") or {}, self._faults, partial(self._document.__setitem__, "place"))
         with ui.element("div").classes("row"):
             labels = ", ".join(f"{name}={value}" for name, value in (document.get("labels") or {}).items())
             with self._faults.at("Labels", "labels"):
@@ -95,11 +92,6 @@ class SensorForm:
 
     def _put(self, name: str, text: str) -> None:
         self._document[name] = text.strip() or None
-
-    def _put_place(self, name: str, number: float | str | None) -> None:
-        place = {**(self._document.get("place") or {}), name: number}
-        kept = {each: value for each, value in place.items() if value is not None}
-        self._document["place"] = kept or None
 
     def _put_labels(self, text: str) -> None:
         pairs = (each.partition("=") for each in text.split(",") if each.strip())

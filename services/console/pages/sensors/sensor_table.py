@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from nicegui import ui
 
-from services.console.drawing.sensor_map import MappedSensor, draw_sensor_map
+from services.console.drawing.sensor_map import MappedSensor, draw_sensor_maps
 from services.console.pages.plain_table import plain_table
 from services.console.pages.sensors.heard import HeardCells, is_silent
 from services.console.pages.shell import Words, button, choice, empty_state, text_field
@@ -141,7 +139,7 @@ class SensorTable:
             self._map.clear()
             self._map.set_visibility(bool(placed))
             with self._map:
-                draw_sensor_map(placed)
+                draw_sensor_maps(placed)
 
 
 def _declared(sensor: SensorAnswer) -> SensorAnswer:
@@ -150,6 +148,4 @@ def _declared(sensor: SensorAnswer) -> SensorAnswer:
 
 
 def _mapped(sensor: SensorAnswer) -> MappedSensor:
-    place: Mapping[str, Any] = sensor.place or {}
-    at = float(place["lat"]), float(place["lon"])
-    return MappedSensor(sensor.id, *at, address_of(sensor.id), is_silent(sensor))
+    return MappedSensor(sensor.id, sensor.area, sensor.place or {}, address_of(sensor.id), is_silent(sensor))

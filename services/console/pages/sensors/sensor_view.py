@@ -12,6 +12,7 @@ from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
 from services.console.pages.sensors.heard import heard_of, show_heard
 from services.console.pages.sensors.learnt import show_proposals
+from services.console.pages.sensors.place_fields import place_words
 from services.console.pages.sensors.sensor_form import SensorForm
 from services.console.pages.sensors.sensor_table import address_of
 from services.console.pages.sensors.template_table import find_named, show_followed
@@ -71,7 +72,7 @@ class SensorView:
         words += [f"on the clock {sensor.clock}"] if sensor.clock else []
         words += [f"model {sensor.model}"] if sensor.model else []
         if sensor.place is not None:
-            words.append(f"at {sensor.place['lat']:g}° north, {sensor.place['lon']:g}° east")
+            words.append(f"at {place_words(sensor.place)}")
         words += [f"{name}: {value}" for name, value in sensor.labels.items()]
         Words("p", ", ".join(words))
         shown = ShownRange.of_address({"area": sensor.area, "span": "600"})
@@ -106,7 +107,7 @@ class SensorView:
             "clock": sensor.clock,
             "streams": declared_streams(sensor),
             "model": sensor.model,
-            "place": None if sensor.place is None else {k: v for k, v in sensor.place.items() if v is not None},
+            "place": sensor.place and dict(sensor.place),
             "labels": dict(sensor.labels),
             "expect_every_s": sensor.expect_every_s,
         }
