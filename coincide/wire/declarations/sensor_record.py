@@ -7,6 +7,7 @@ from msgspec import Meta, Raw, Struct
 
 from coincide.errors import PlaceError
 from coincide.places import place_of_form
+from coincide.places.place import Place
 from coincide.wire.declarations.names import RegisteredName, SensorId, TemplateName
 from coincide.wire.fields import FormatVersion
 from coincide.wire.last_change import Author, ChangeCount, ChangedAt, LastChange
@@ -18,12 +19,10 @@ LONGEST_EXPECTED_S = 31_536_000.0  # a year
 HistogramJson = Annotated[Raw, Meta(extra_json_schema={"$ref": "histogram.schema.json"})]
 
 
-def refuse_slips(place: object) -> None:
-    """Raise PlaceError, which says what to write instead, where what a document says of a place is none."""
-    if place is None:
-        return
+def place_said(form: object) -> Place:
+    """Return the place that a document has as its `place`; raise PlaceError, which says what to write instead."""
     try:
-        place_of_form(place)
+        return place_of_form(form)
     except PlaceError as error:
         field = error.field if error.field == "place" else f"place.{error.field}"
         raise PlaceError(field, error.value, error.allowed) from None
@@ -49,7 +48,8 @@ class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     ) = None
 
     def __post_init__(self) -> None:
-        refuse_slips(self.place)
+        if self.place is not None:
+            place_said(self.place)
 
 
 class SensorRecord(Particulars, frozen=True, forbid_unknown_fields=False, omit_defaults=True, kw_only=True):

@@ -15,7 +15,7 @@ from coincide.errors import HistogramError, PlaceError
 from coincide.templates.clocked import clock_of, own_of
 from coincide.wire.declarations.clock_record import ClockId
 from coincide.wire.declarations.names import FORMS_IN_WORDS, RegisteredName, SensorId
-from coincide.wire.declarations.sensor_record import Particulars, refuse_slips
+from coincide.wire.declarations.sensor_record import Particulars, place_said
 from coincide.wire.fields import LONGEST_NAME
 from services.common.fault_sentences import shortened
 from services.common.http.problem import Problem
@@ -70,8 +70,10 @@ def sensor_in(
 
 def _refuse_slips_of_place(document: object) -> None:
     """Raise a Problem, 422, that says what to write instead."""
+    if not isinstance(document, dict) or document.get("place") is None:
+        return
     try:
-        refuse_slips(document.get("place") if isinstance(document, dict) else None)
+        place_said(document["place"])
     except PlaceError as error:
         detail = f"the sensor is not usable: {error}"
         raise Problem(422, detail, field=error.field, value=shortened(error.value), allowed=error.allowed) from None

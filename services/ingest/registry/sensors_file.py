@@ -22,7 +22,7 @@ from coincide.wire.declarations.names import (
     SensorId,
     TemplateName,
 )
-from coincide.wire.declarations.sensor_record import Particulars, refuse_slips
+from coincide.wire.declarations.sensor_record import Particulars, place_said
 from services.common.fault_sentences import fault_of
 from services.common.settings import SettingsError, Streams, read_yaml
 from services.ingest.registry.area_places import AreaPlaces, Placed
@@ -91,8 +91,10 @@ def load_declared(path: Path, streams: Streams) -> Declared:
 def _refuse_slips_of_places(path: Path, written: object) -> None:
     sensors = written.get("sensors") if isinstance(written, dict) else None
     for each in sensors if isinstance(sensors, list) else ():
+        if not isinstance(each, dict) or each.get("place") is None:
+            continue
         try:
-            refuse_slips(each.get("place") if isinstance(each, dict) else None)
+            place_said(each["place"])
         except PlaceError as error:
             raise SettingsError(f"{path}: sensor {each.get('id')!r}: {error}") from None
 

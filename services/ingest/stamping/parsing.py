@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from services.ingest.stamping import lenient_json
-from services.ingest.stamping.posted import ALLOWED, PostedDetection, refuse_no_place
+from services.ingest.stamping.posted import ALLOWED, PostedDetection, posted_place
 from services.ingest.verdicts import Reason, Refused, clean_text
 
 
@@ -113,7 +113,7 @@ def _explained(complaint: str, original: Any) -> Refused:
     named = _FIELD.search(complaint) or _NAMED.search(complaint)
     field = named[1] if named else ""
     if field == "place":
-        refuse_no_place(original["place"])
+        posted_place(original["place"])
     reason = _reason_of(complaint, field)
     allowed = ALLOWED.get(field, complaint)
     if reason is Reason.UNKNOWN_FIELD:

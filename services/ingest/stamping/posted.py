@@ -7,7 +7,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
 from coincide.errors import PlaceError
-from coincide.wire.declarations.sensor_record import refuse_slips
+from coincide.places.place import Place
+from coincide.wire.declarations.sensor_record import place_said
 from coincide.wire.fields import LONGEST_NAME, Name
 from coincide.wire.payload import NO_PAYLOAD
 from coincide.wire.place_field import PlaceForm
@@ -108,10 +109,10 @@ def _rfc_3339_us(text: str, field: str) -> int:
     return instant_as_us
 
 
-def refuse_no_place(place: object) -> None:
-    """Raise `Refused` (`bad_place`) where what was posted as a place is none; it says what to write instead."""
+def posted_place(form: object) -> Place:
+    """Return a posted place; raise `Refused` (`bad_place`), which says what to write instead, where it is none."""
     try:
-        refuse_slips(place)
+        return place_said(form)
     except PlaceError as error:
         raise Refused(Reason.BAD_PLACE, error.field, error.value, error.allowed) from None
 

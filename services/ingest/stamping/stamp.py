@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
-from coincide.places import form_of_place, place_of_form
+from coincide.places import form_of_place
 from coincide.places.place import Place
 from coincide.templates.buckets import rounded_up
 from coincide.wire.content_ids import content_id
@@ -31,7 +31,7 @@ from services.ingest.stamping.posted import (
     Uncertainty,
     instant_us,
     posted_payload,
-    refuse_no_place,
+    posted_place,
 )
 from services.ingest.verdicts import Reason, Refused
 
@@ -82,8 +82,7 @@ class Stamper:
 
     def _moved_stamp(self, stamp: StreamStamp, form: PlaceForm) -> StreamStamp:
         """Return `stamp` with the detection's own place; the same one for the same place, so that rows share it."""
-        refuse_no_place(form)
-        place = place_of_form(form)
+        place = posted_place(form)
         moved = self._moved.get((stamp, place))
         if moved is None:
             whole = form_of_place(place)
