@@ -32,13 +32,21 @@ from coincide.command.arguments.join_arguments import (
 from coincide.command.arguments.learn_arguments import LearnRequest, add_learn, learn_request
 from coincide.command.arguments.replay_arguments import ReplayRequest, add_replay, replay_request
 from coincide.command.arguments.slides_arguments import SlidesRequest, add_slides, slides_request
+from coincide.command.arguments.stations_arguments import StationsRequest, add_stations, stations_request
 from coincide.command.arguments.window_join_arguments import add_window_join, window_join_request
 from coincide.command.faults import CommandError
 from coincide.command.standard_input import interruptible_stdin
 from coincide.errors import CoincideError
 
 QuickRequest = (
-    JoinRequest | QueryJoinRequest | CoalesceRequest | ExplainRequest | ChanceRequest | SlidesRequest | LearnRequest
+    JoinRequest
+    | QueryJoinRequest
+    | CoalesceRequest
+    | ExplainRequest
+    | ChanceRequest
+    | SlidesRequest
+    | LearnRequest
+    | StationsRequest
 )
 Request = QuickRequest | ReplayRequest
 
@@ -52,6 +60,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., ArgumentParser], Callable[[Namespace,
     "chance": (add_chance, chance_request),
     "slides": (add_slides, slides_request),
     "learn": (add_learn, learn_request),
+    "stations": (add_stations, stations_request),
 }
 
 
@@ -149,6 +158,10 @@ def _run_at_once(request: QuickRequest) -> None:
         from coincide.command.slide_counts import run_slides  # noqa: PLC0415
 
         run_slides(request)
+    elif isinstance(request, StationsRequest):
+        from coincide.command.stations.station_import import run_stations  # noqa: PLC0415
+
+        run_stations(request)
     else:
         from coincide.command.learn import run_learn  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from coincide.command.faults import CommandError
 
-DELIMITERS = ",;\t"
+DELIMITERS = ",;\t|"
 MOST_COMMENTS = 1000  # lines before the header
 _chosen_delimiter = re.compile(r"\"?sep=([,;\t])\"?", re.IGNORECASE).fullmatch  # as Excel has it
 _begins_table = re.compile(r"\"?TOA5\"?,").match  # Campbell Scientific's loggers: then names, units, kinds
