@@ -16,7 +16,7 @@ from coincide.places.local_frame import LocalFrame
 from coincide.places.place import Place
 from coincide.places.place_columns import Places
 from coincide.sources.arrivals import Arrivals
-from coincide.sources.place_search import Cells, FoundCells, found_cells
+from coincide.sources.place_search import MOST_CELLS, Cells, FoundCells, found_cells
 from coincide.sources.report_density import ReportDensity
 from coincide.sources.source_rule import SourceRule
 from coincide.templates.histogram import Histogram
@@ -93,10 +93,17 @@ class SourceLocation:
     @cached_property
     def region(self) -> Region:
         """The 90 % region as cells."""
+        return self.region_in(MOST_CELLS)
+
+    def region_in(self, most_cells: int) -> Region:
+        """Return the 90 % region as so many cells at most, some of them together where it has more."""
         weight = self._found.weight
         order = np.argsort(-weight, kind="stable")
         order = order[: int(np.searchsorted(np.cumsum(weight[order]), REGION)) + 1]
-        cells = self._found.cells
+        cells, weight = self._found.cells.take(order), weight[order]
+        while len(cells) > most_cells:
+            cells, weight = _coarser(cells, weight)
+        order = np.argsort(-weight, kind="stable")
         centres = Places.of([self._frame.place(*each) for each in cells.centres_m[order].tolist()])
         east, north, up = cells.half_m.tolist()
         return Region(centres, (east, north, up), weight[order])
@@ -224,6 +231,21 @@ def _location(
         _frame=frame,
         _found=found,
     )
+
+
+def _coarser(cells: Cells, weight: FloatArray) -> tuple[Cells, FloatArray]:
+    """Return cells of twice the size along the axis where they are smallest, each with the weight of all in it."""
+    half_m = cells.half_m.copy()
+    axis = int(np.argmin(np.where(half_m > 0, half_m, np.inf)))
+    size_m = 2 * half_m
+    low_m = cells.centres_m.min(axis=0)
+    number = np.rint(np.divide(cells.centres_m - low_m, size_m, out=np.zeros_like(cells.centres_m), where=size_m > 0))
+    number[:, axis] //= 2
+    half_m[axis] *= 2
+    numbers, of = np.unique(number, axis=0, return_inverse=True)
+    centres_m = low_m + numbers * (2 * half_m)
+    centres_m[:, axis] += half_m[axis] / 2
+    return Cells(centres_m, half_m), np.bincount(of.ravel(), weight)
 
 
 def _when_s(density: ReportDensity, found: FoundCells) -> tuple[float, float, float]:

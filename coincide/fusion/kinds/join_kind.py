@@ -56,7 +56,7 @@ class JoinKind(ShardKind):
         most = limits.max_cached_pairs, limits.max_candidates_per_detection, limits.max_table_work
         return cls(
             queries,
-            Finder(streams.codes, areas, templates, *most),
+            Finder(codes, *most),
             MatchRecorder(codes, table, limits),
             MemberErrors(health, areas, templates, streams.names),
             Episodes(streams, areas),

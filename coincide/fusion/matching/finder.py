@@ -1,6 +1,6 @@
 """Finder: which detections the queries match, each match found when its last member arrives."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,11 +11,13 @@ from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.matching.match_verdicts import MatchTuples
 from coincide.fusion.matching.row_buffers import RowBuffers, places_of
 from coincide.fusion.matching.search_work import GuardedWork, TooManyCandidatesError
+from coincide.fusion.matching.source_judge import SourceJudge
 from coincide.fusion.rows.areas import Areas
-from coincide.fusion.rows.event_table import EventColumns, EventTable, VerifiedTemplates
+from coincide.fusion.rows.event_table import EventColumns, EventTable
+from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern
-from coincide.joins.search.search import MemberRefs
+from coincide.joins.search.search import MemberRefs, TupleTest
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.offsets.cache import LookUps
@@ -28,16 +30,15 @@ class Finder:
 
     def __init__(
         self,
-        streams: Mapping[str, int],
-        areas: Areas,
-        templates: VerifiedTemplates,
+        codes: RowCodes,
         most_pairs: int = MOST_PAIRS,
         max_candidates: int = MOST_CANDIDATES,
         max_table_work: int = 0,
     ) -> None:
-        self._areas, self._max_candidates = areas, max_candidates
+        areas, templates = codes.areas, codes.templates
+        self._codes, self._areas, self._max_candidates = codes, areas, max_candidates
         self._limits = PairLimits(table=max_table_work, cached=most_pairs)
-        self._buffers = RowBuffers(streams, areas, templates)
+        self._buffers = RowBuffers(codes.streams.codes, areas, templates)
         self._searches: dict[str, tuple[Query, InstalledPattern]] = {}
         self._look_ups_before = LookUps()
 
@@ -90,13 +91,20 @@ class Finder:
         search.since_ref = active.activation_seq
         try:
             new, order = self._buffers.new_among(new_seqs), RowOrder(table, self._areas)
-            matches = search.joined(search.change_blocks(new, order.goes_first, None, work))
+            explains = self._explains(active.query, table, work)
+            matches = search.joined(search.change_blocks(new, order.goes_first, None, work, explains=explains))
         except CandidateLimitError as error:
             raise TooManyCandidatesError from error
         if not len(matches.members):
             return MatchTuples.none(len(active.query.roles))
         supersedes = None if matches.supersedes is None else _positions(matches.supersedes, table)
         return MatchTuples(_positions(matches.members, table), supersedes).in_order()
+
+    def _explains(self, query: Query, table: EventTable, work: GuardedWork) -> TupleTest | None:
+        judge = SourceJudge.of(query, self._codes, table.columns)
+        if judge is None:
+            return None
+        return lambda members: judge.explains(_positions(members, table), work.check)
 
     def _search_of(self, query: Query) -> InstalledPattern:
         known = self._searches.get(query.id)

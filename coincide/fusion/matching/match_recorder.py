@@ -16,6 +16,7 @@ from coincide.fusion.matching.match_members import MatchMembers
 from coincide.fusion.matching.match_verdicts import MatchTuples, Verdicts
 from coincide.fusion.matching.pair_verdicts import PairJudge
 from coincide.fusion.matching.search_work import RECORDS_AT_ONCE
+from coincide.fusion.matching.source_judge import SourceJudge
 from coincide.fusion.matching.tuple_verdicts import TupleJudge
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventTable
@@ -43,8 +44,14 @@ class MatchRecorder:
         `check` is called between blocks of work that take a second at most.
         """
         verdicts = self._verdicts(active, tuples, accepted, check)
+        sources = SourceJudge.of(active.query, self.codes, self.table.columns)
+        places = None if sources is None else sources.places(tuples.members, accepted, check)
         for at in blocks(len(tuples.members), RECORDS_AT_ONCE, check):
-            yield from self._records(active, tuples.take(at), verdicts.take(at))
+            found = self._records(active, tuples.take(at), verdicts.take(at))
+            if places is None:
+                yield from found
+            else:
+                yield from ((match.placed(*place), seq) for (match, seq), place in zip(found, places[at], strict=True))
 
     def _verdicts(
         self, active: ActiveQuery, tuples: MatchTuples, accepted: AcceptedBatch, check: Callable[[], None]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from coincide.queries.joins.join_checks import MOST_ROLES
 from coincide.wire.content_ids import content_id
@@ -132,11 +132,10 @@ def unknown_because(
     occurred: UnknownReason | None,
     chance_rate_hz: UnknownReason | None,
     clocks: UnknownReason | None = None,
-    place: UnknownReason | None = None,
 ) -> Unknown | UnsetType:
     """Return the reasons why these fields are null or absent; UNSET if none is."""
-    if occurred or chance_rate_hz or clocks or place:
-        return Unknown(occurred or UNSET, chance_rate_hz or UNSET, clocks or UNSET, place or UNSET)
+    if occurred or chance_rate_hz or clocks:
+        return Unknown(occurred or UNSET, chance_rate_hz or UNSET, clocks or UNSET)
     return UNSET
 
 
@@ -242,6 +241,13 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     def to_record(self) -> OutputRecord:
         """Return the record to write."""
         return keyed(self.area, self)
+
+    def placed(self, place: SourcePlace | None, why: UnknownReason | None) -> "MatchRecord":
+        """Return the match with where its source was, or why that is not told."""
+        unknown = self.unknown
+        if why is not None:
+            unknown = structs.replace(unknown or Unknown(), place=why)
+        return structs.replace(self, place=place, unknown=unknown)
 
     def __post_init__(self) -> None:
         if self.supersedes and self.id in self.supersedes:

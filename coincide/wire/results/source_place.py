@@ -57,7 +57,7 @@ class EllipseRecord(Struct, frozen=True, gc=False):
 
 
 class CellsRecord(Struct, frozen=True, gc=False):
-    """Cells of one size, by falling probability: the fewest that have 90 % of it, or the first 128 of these."""
+    """The 90 % region as cells of one size, by falling probability."""
 
     half_m: Annotated[
         tuple[float, float, float], Meta(description="Half the size of each in metres: east, north and up.")
@@ -115,9 +115,9 @@ class SourcePlace(Struct, frozen=True, kw_only=True, gc=False):
     @classmethod
     def of(cls, probability: float, found: SourceLocation, *, in_plane: bool) -> "SourcePlace":
         """Return the record of a place that was found."""
-        ellipse, region = found.ellipse, found.region
+        ellipse, region = found.ellipse, found.region_in(MOST_CELLS)
         east_m, north_m, up_m = (round(each, METRE_DECIMALS) for each in region.half_m)
-        points = [PointRecord.of(region.centres[nth]) for nth in range(min(len(region.centres), MOST_CELLS))]
+        points = [PointRecord.of(region.centres[nth]) for nth in range(len(region.centres))]
         return cls(
             probability=round(probability, PROBABILITY_DECIMALS),
             peak=PointRecord.of(found.peak),
@@ -134,6 +134,6 @@ class SourcePlace(Struct, frozen=True, kw_only=True, gc=False):
             cells=CellsRecord(
                 (east_m, north_m, up_m),
                 [each for point in points if (each := point.coordinates) is not None],
-                region.probability[:MOST_CELLS].round(PROBABILITY_DECIMALS).tolist(),
+                region.probability.round(PROBABILITY_DECIMALS).tolist(),
             ),
         )

@@ -118,3 +118,16 @@ def test_what_no_place_explains_and_what_is_too_little() -> None:
 def test_a_rule_that_cannot_be_used_is_refused(given: tuple[float, ...], fault: str) -> None:
     with pytest.raises(CoincideError, match=fault):
         SourceRule(*given)
+
+
+def test_a_region_of_few_cells_covers_that_of_many() -> None:
+    square = Places.of([FramePlace(0, 0), FramePlace(100, 0), FramePlace(0, 100), FramePlace(100, 100)])
+    heard_us = [145_773, 235_057, 195_574, 269_008]
+    bang = located_source(SourceRule(343, slack_s=0.004), square, [Histogram.uniform(-0.001, 0.001)] * 4, heard_us)
+    assert bang is not None
+    fine, few = bang.region, bang.region_in(20)
+    assert len(few.centres) <= 20 < len(fine.centres)
+    assert few.probability.sum() == pytest.approx(fine.probability.sum())
+    assert (np.diff(few.probability) <= 0).all()
+    away_m = np.abs(fine.centres.coordinates[:, None] - few.centres.coordinates)
+    assert (away_m <= np.array(few.half_m) + 1e-9).all(axis=2).any(axis=1).all()

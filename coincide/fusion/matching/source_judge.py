@@ -1,0 +1,124 @@
+"""SourceJudge: whether one source explains the members of tuples, and where it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, PositionArray
+from coincide.fusion.matching.advisory_work import AdvisoryBudget
+from coincide.fusion.matching.search_work import TooManyCandidatesError
+from coincide.fusion.rows.batch_rows import AcceptedBatch
+from coincide.fusion.rows.event_table import EventColumns
+from coincide.fusion.rows.row_codes import RowCodes
+from coincide.joins.tuples.set_order import ABSENT
+from coincide.places.place_columns import Places
+from coincide.queries import Query
+from coincide.queries.joins.one_source import OneSource
+from coincide.sources import ReportSets, located_source
+from coincide.wire.results.match_record import FEW_MEMBERS, TOO_MUCH_WORK, UnknownReason
+from coincide.wire.results.source_place import SourcePlace
+
+#: So many matches of one newest detection, and of one frame, are told their places: each takes about 20 ms.
+MOST_PLACES = AdvisoryBudget(detection=8, frame=64)
+MOST_TESTS = 4_000  # of sets with one last row: a second, where most are explained
+NOT_PLACED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class SourceJudge:
+    """Judges tuples of one query, given as positions of their rows, (n, roles), `ABSENT` where there is no member."""
+
+    query: Query
+    asked: OneSource
+    codes: RowCodes
+    rows: EventColumns
+    tests: Counter[int] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, query: Query, codes: RowCodes, rows: EventColumns) -> SourceJudge | None:
+        """Return that of a query; None if it does not ask for a source."""
+        return None if query.one_source is None else cls(query, query.one_source, codes, rows)
+
+    def explains(self, members: PositionArray, check: Callable[[], None]) -> BoolArray:
+        """Whether one source explains each tuple; one that is too small to determine a place counts so.
+
+        `check` is called between blocks of work that take a second at most. TooManyCandidatesError: some row is the
+        last of too many.
+        """
+        explained = np.ones(len(members), np.bool_)
+        for at, chosen in _by_size(members):
+            if chosen.shape[1] < self.asked.rule.least_members:
+                continue
+            self._count(chosen)
+            kinds, explained[at] = self._kinds(chosen), False
+            for kind in np.unique(kinds[kinds >= 0]).tolist():
+                of_kind = kinds == kind
+                explained[at[of_kind]] = self.asked.test.explains(self._reports(chosen[of_kind]), check)
+        return explained
+
+    def places(
+        self, members: PositionArray, accepted: AcceptedBatch, check: Callable[[], None]
+    ) -> list[tuple[SourcePlace | None, UnknownReason | None]]:
+        """Return where the source of each tuple was, or why that is not told; in the order of the newest members."""
+        newest = self.rows.seq[members].max(axis=1, where=members != ABSENT, initial=-1)
+        each_its_own = np.arange(len(members))
+        affordable = MOST_PLACES.affords(np.ones(len(members)), each_its_own, newest, accepted.frames_of(newest))
+        told = []
+        for of_tuple, is_affordable in zip(members, affordable.tolist(), strict=True):
+            chosen = of_tuple[of_tuple != ABSENT]
+            if len(chosen) < self.asked.rule.least_members:
+                told.append((None, FEW_MEMBERS))
+                continue
+            check()
+            is_placed = is_affordable and self._kinds(chosen[None])[0] != NOT_PLACED
+            place = self._place(chosen) if is_placed else None
+            told.append((place, None if place else TOO_MUCH_WORK))
+        return told
+
+    def _count(self, members: PositionArray) -> None:
+        last, count = np.unique(members.max(axis=1), return_counts=True)
+        self.tests.update(dict(zip(last.tolist(), count.tolist(), strict=True)))
+        if max(self.tests.values(), default=0) > MOST_TESTS:
+            raise TooManyCandidatesError
+
+    def _place(self, members: PositionArray) -> SourcePlace | None:
+        sets, rule = self._reports(members[None]), self.asked.rule
+        explained = self.asked.test.explained_by(sets, 0)
+        places = Places(sets.places.kind, sets.places.coordinates[sets.at_place[0]])
+        found = located_source(rule, places, sets.members(0), sets.detected_at_us[0].tolist())
+        if explained is None or found is None:
+            return None
+        return SourcePlace.of(explained.probability, found, in_plane=rule.dimensions == 2)
+
+    def _kinds(self, members: PositionArray) -> CodeArray:
+        """Return the kind of each tuple's places; `NOT_PLACED` where one is missing or they are of two kinds."""
+        codes, index = np.unique(self.rows.place[members], return_inverse=True)
+        numbers: dict[type, int] = {type(None): NOT_PLACED}
+        of_code = [numbers.setdefault(type(self.codes.places.place(code)), len(numbers)) for code in codes.tolist()]
+        kinds = np.array(of_code, np.int32)[index.reshape(members.shape)]
+        return np.where((kinds == kinds[:, :1]).all(axis=1), kinds[:, 0], NOT_PLACED)
+
+    def _reports(self, members: PositionArray) -> ReportSets:
+        place, at_place = np.unique(self.rows.place[members], return_inverse=True)
+        templates, template = self.codes.templates.among(self.rows.template[members].ravel())
+        named = [self.codes.places.place(code) for code in place.tolist()]
+        return ReportSets(
+            Places.of([each for each in named if each is not None]),
+            at_place.reshape(members.shape),
+            templates,
+            template.reshape(members.shape),
+            self.rows.detected_at_us[members],
+        )
+
+
+def _by_size(members: PositionArray) -> Iterator[tuple[PositionArray, PositionArray]]:
+    """Yield which tuples have how many members, and these, (n, size)."""
+    present = members != ABSENT
+    sizes = present.sum(axis=1)
+    for size in np.unique(sizes).tolist():
+        at = np.flatnonzero(sizes == size)
+        yield at, members[at][present[at]].reshape(len(at), size)

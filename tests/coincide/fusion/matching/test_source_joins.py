@@ -1,0 +1,138 @@
+"""Queries that ask for one source: which sets match, where it was, and the same answers however rows arrive."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coincide import Histogram
+from coincide.fusion.matching import source_judge
+from coincide.places import FramePlace, Places
+from coincide.sources import ReportSets, SourceRule, SourceTest
+from tests.coincide.fusion.inputs import Row, frame, put, started
+from tests.coincide.fusion.outputs import matches, status
+
+MICROPHONES = [FramePlace(0, 0), FramePlace(400, 0), FramePlace(0, 300), FramePlace(420, 330), FramePlace(200, -150)]
+CLOCK = Histogram.uniform(-0.01, 0.01)
+SOURCE = {"speed_m_s": 343, "slack_s": 0.05, "reach_m": 600, "threshold": 0.5}
+WINDOW_S, THRESHOLD = 2.0, 0.5
+TEST = SourceTest(SourceRule(343, 0.05, reach_m=600), 0.5)
+
+
+def shot(**changes: Any) -> dict[str, Any]:
+    roles = {f"m{nth}": "p" for nth in range(len(MICROPHONES))}
+    asked = {"form": "clique", "within": [{"window_s": WINDOW_S, "threshold": THRESHOLD}], "at_least": 3}
+    return {"id": "shot", "from": roles, **asked, "source": SOURCE, **changes}
+
+
+def heard(nth: int, x_m: float, y_m: float, at_s: float, name: str, late_s: float = 0.0) -> Row:
+    place = MICROPHONES[nth]
+    way_s = float(np.hypot(place.x_m - x_m, place.y_m - y_m)) / 343
+    return Row(f"{name}{nth}", at_s + way_s + late_s, CLOCK, sensor=f"mic-{nth}", place=place)
+
+
+BANG = [heard(nth, 150, 100, 1000, "a", late_s) for nth, late_s in enumerate((0.002, -0.003, 0.001, 0.004, 0.0))]
+STRANGER = Row("x1", BANG[1].at_s + 0.7, CLOCK, sensor="mic-1", place=MICROPHONES[1])
+
+
+def live(found: Sequence[dict[str, Any]]) -> set[frozenset[str]]:
+    """The sets that none supersedes."""
+    gone = {each for match in found for each in match["supersedes"]}
+    return {frozenset(member["id"] for member in match["members"]) for match in found if match["id"] not in gone}
+
+
+def test_the_microphones_that_one_source_explains_and_where_it_was() -> None:
+    found = matches(started(put(0, shot())).push([frame(0, [*BANG[:4], STRANGER, BANG[4]])]))
+    [everyone] = [match for match in found if len(match["members"]) == 5]
+    place = everyone["place"]
+    assert place["probability"] >= 0.5
+    assert (place["peak"]["x_m"], place["peak"]["y_m"]) == pytest.approx((150, 100), abs=8)
+    assert place["ellipse"]["minor_m"] <= place["ellipse"]["major_m"] < 30
+    occurred = place["occurred"]
+    assert occurred["p05_us"] < 1_000_000_000 < occurred["p95_us"]
+    assert place["residual_s"] == pytest.approx([0.002, -0.003, 0.001, 0.004, 0.0], abs=0.008)
+    assert 0.88 < sum(place["cells"]["probability"]) < 0.95
+    assert len(place["cells"]["at"]) == len(place["cells"]["probability"]) <= 128
+    assert "height_m" not in place
+    assert "place" not in everyone.get("unknown", {})
+    assert all("x1" not in each or len(each) < 5 for each in live(found))
+
+
+def largest(rows: Sequence[Row]) -> set[frozenset[str]]:
+    """The slow twin: every set of three or more that windows and a source allow and that none of the others holds."""
+    sets = [
+        frozenset(row.id for row in chosen)
+        for size in range(3, len(MICROPHONES) + 1)
+        for chosen in combinations(sorted(rows, key=lambda row: (row.at_us, row.sensor)), size)
+        if len({row.sensor for row in chosen}) == size and fits(chosen)
+    ]
+    return {each for each in sets if not any(each < other for other in sets)}
+
+
+def fits(rows: Sequence[Row]) -> bool:
+    if any(abs(one.at_s - other.at_s) > WINDOW_S for one, other in combinations(rows, 2)):
+        return False
+    places = Places.of([row.place for row in rows if row.place is not None])
+    index = np.arange(len(rows))[None]
+    times = np.array([[row.at_us for row in rows]])
+    return bool(TEST.explains(ReportSets(places, index, [CLOCK], np.zeros_like(index), times))[0])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_neither_the_order_of_arrival_nor_the_batches_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    other = [heard(nth, 300, 250, 1000.6, "b") for nth in range(5)]
+    rows = [*BANG, STRANGER, *(row for row in other if rng.uniform() < 0.7)]
+    wanted = largest(rows)
+    told = []
+    for cut in (1, 4, len(rows)):
+        shuffled = [rows[nth] for nth in rng.permutation(len(rows)).tolist()]
+        core, found = started(put(0, shot())), list[dict[str, Any]]()
+        for nth, first in enumerate(range(0, len(rows), cut)):
+            found += matches(core.push([frame(nth, shuffled[first : first + cut])]))
+        told.append(live(found))
+    assert told == [wanted] * 3
+    assert any(len(each) == 5 for each in wanted)
+
+
+def test_the_same_records_in_one_batch_and_row_by_row() -> None:
+    rows = [*BANG[:2], STRANGER, *BANG[2:]]
+    whole = matches(started(put(0, shot())).push([frame(0, rows)]))
+    core, by_row = started(put(0, shot())), list[dict[str, Any]]()
+    for nth, row in enumerate(rows):
+        by_row += matches(core.push([frame(nth, [row])]))
+    assert by_row == whole
+
+
+def test_all_of_the_roles_without_at_least() -> None:
+    roles = {f"m{nth}": "p" for nth in range(4)}
+    query = {name: value for name, value in shot().items() if name != "at_least"}
+    core = started(put(0, {**query, "from": roles}))
+    found = matches(core.push([frame(0, [*BANG[:4], STRANGER])]))
+    assert [sorted(member["id"] for member in match["members"]) for match in found] == [["a0", "a1", "a2", "a3"]]
+    assert found[0]["place"]["probability"] >= 0.5
+
+
+def test_of_too_few_members_the_windows_decide_and_the_record_says_so() -> None:
+    found = matches(started(put(0, shot(at_least=2))).push([frame(0, [BANG[0], STRANGER])]))
+    assert [(match["place"], match["unknown"]["place"]) for match in found] == [(None, "few_members")]
+
+
+def test_a_row_without_a_place_is_in_no_set_that_a_source_explains() -> None:
+    unplaced = [Row(row.id, row.at_s, CLOCK, sensor=row.sensor) for row in BANG[:3]]
+    assert matches(started(put(0, shot())).push([frame(0, unplaced)])) == []
+
+
+def test_a_query_is_suspended_where_sets_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_judge, "MOST_TESTS", 4)
+    output = started(put(0, shot())).push([frame(0, BANG)])
+    assert [len(match["members"]) for match in matches(output)] == [3, 4]
+    assert "max_candidates_per_detection" in str(status(output)["queries"])
+
+
+def test_what_takes_too_much_is_not_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_judge, "MOST_PLACES", source_judge.AdvisoryBudget(0.5, 0.5))
+    found = matches(started(put(0, shot())).push([frame(0, BANG)]))
+    assert {(match["place"], match["unknown"]["place"]) for match in found} == {(None, "too_much_work")}
