@@ -18,7 +18,6 @@ from services.history.archiving.folders import Archive, write_rows
 from services.history.archiving.frame_rows import ROW_SCHEMA
 from services.history.archiving.layout import DAY_US
 from tests.docs.sessions import blocks
-from tests.reference.spark_session import local_session
 
 pytestmark = pytest.mark.jvm
 
@@ -29,11 +28,15 @@ TEMPLATES = {"gps": Histogram.normal(sigma_s=0.01), "by-hand": Histogram.uniform
 
 
 @pytest.fixture
-def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
-    """A session whose Java, too, works in this test's folder."""
+def here(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let Spark, too, find the files of this test where it is: the blocks name them without a folder."""
+    java = spark.sparkContext._jvm
+    files = java.org.apache.hadoop.fs.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
+    before = files.getWorkingDirectory()
     monkeypatch.chdir(tmp_path)
-    with local_session() as session:
-        yield session
+    files.setWorkingDirectory(java.org.apache.hadoop.fs.Path(str(tmp_path)))
+    yield
+    files.setWorkingDirectory(before)
 
 
 def detections_table(seed: int, stream: str, names: list[str], begin_us: int = OCTOBER_US) -> pa.Table:
@@ -84,6 +87,7 @@ def of_stream(table: pa.Table, stream: str) -> pa.Table:
     return table.filter(pc.equal(table["stream"], stream))
 
 
+@pytest.mark.usefixtures("here")
 def test_the_blocks_of_the_page_answer_as_the_library(spark: SparkSession, tmp_path: Path) -> None:
     october, by_id = archive_in(tmp_path / "archive")
     knocks, noises = (detections_table(seed, each, [*TEMPLATES]) for seed, each in ((20, "knock"), (21, "noise")))
