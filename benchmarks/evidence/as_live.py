@@ -44,9 +44,11 @@ class Said:
         return tenths(np.array(self.posterior), np.array(true, np.bool_))
 
     def of_members(self, log: Log) -> list[Bin]:
-        """Return tenths of the posterior that a member is of one event with another."""
+        """Return tenths of the posterior that a member is of one event with another; first members are counted."""
         true = [belong for own in self.members for belong in _with_another(log.event[own].tolist())]
-        return tenths(np.array([each for own in self.belongs for each in own]), np.array(true, np.bool_))
+        said = np.array([each for own in self.belongs for each in own])
+        first = np.array([min(own) for own in self.members for _ in own])
+        return tenths(said, np.array(true, np.bool_), of=first)
 
 
 def _with_another(events: list[int]) -> Iterable[bool]:

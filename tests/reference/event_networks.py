@@ -167,10 +167,11 @@ class Bin:
         return abs(self.said - self.true)
 
 
-def tenths(said: npt.NDArray[Any], true: npt.NDArray[np.bool_], least: int = 300) -> list[Bin]:
-    """Return the tenths that have cases enough."""
+def tenths(
+    said: npt.NDArray[Any], true: npt.NDArray[np.bool_], least: int = 300, of: npt.NDArray[Any] | None = None
+) -> list[Bin]:
+    """Return the tenths that have cases enough; where `of` says to what each belongs, cases of so many of them."""
     tenth = np.minimum((said * 10).astype(int), 9)
     found = [tenth == each for each in range(10)]
-    return [
-        Bin(int(own.sum()), float(said[own].mean()), float(true[own].mean())) for own in found if own.sum() >= least
-    ]
+    enough = [own for own in found if (own.sum() if of is None else len(np.unique(of[own]))) >= least]
+    return [Bin(int(own.sum()), float(said[own].mean()), float(true[own].mean())) for own in enough]
