@@ -154,7 +154,6 @@ class FusionThread(FollowerThread[LogReader]):
         for each in told:
             if each.topic == STATUS:
                 self._status = each
-                self._metrics.take(each.key, each.value)
         if self._status is not None and (at_once or self._clock_s() >= self._status_due_s):
             due.append(self._status)
         return due
@@ -164,5 +163,7 @@ class FusionThread(FollowerThread[LogReader]):
         records += records_of(self._names.full(SHARD_STATE), state)
         self._log.append(records).result(APPEND_TIMEOUT_S)
         self._reached = dict(self._positions)
-        if any(each.topic == STATUS for each in told):
-            self._status, self._status_due_s = None, self._clock_s() + STATUS_EVERY_S
+        for each in told:
+            if each.topic == STATUS:
+                self._metrics.take(each.key, each.value)
+                self._status, self._status_due_s = None, self._clock_s() + STATUS_EVERY_S
