@@ -53,7 +53,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     """The line with what the three detectors saw in 1987, and a bang in the harbour of now."""
     with running_line(tmp_path_factory.mktemp("line")) as line:
         line.post_1987()
-        until(lambda: len(line.call("GET", "alerting", "/v1/episodes").json()["items"]) == 1)
+        until(lambda: len(line.call("GET", "alerting", "/v1/episodes").json()["items"]) == 2)
         yield line
 
 

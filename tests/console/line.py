@@ -232,6 +232,7 @@ class Line:
     def _take(self, output: Output) -> None:
         told: list[tuple[str, bytes | None, bytes | None]] = [(TOPICS.status, output.status.key, output.status.value)]
         told += [(TOPICS.matches, each.key, each.value) for each in output.matches]
+        told += [(TOPICS.evidence, each.key, each.value) for each in output.evidence]
         told += [(TOPICS.episodes, each.key, each.value) for each in output.episodes]
         told += [(TOPICS.dead_letters, each.key, each.value) for each in output.dead_letters]
         self.store(told)

@@ -64,7 +64,7 @@ def test_a_newcomer_is_led_to_what_happened_in_1987(open_page: OpenPage, line: L
     panel = page.get_by_role("complementary", name="Evidence")
     panel.get_by_role("button", name="one event, 97.8 %").click()
     expect(panel).to_contain_text(
-        "The clock of kamiokande-ii was 6.4 s slow; with 90 % between 2.2 s fast and 15 s slow."
+        "The clock of kamiokande-ii was 6.36 s slow; with 90 % between 2.24 s fast and 15 s slow."
     )
     expect(panel).to_contain_text("How often events come, how well they are heard and how much else is reported")
     shoot(page, "now-1987")

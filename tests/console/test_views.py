@@ -47,7 +47,7 @@ class View(NamedTuple):
 
 VIEWS = {
     "now": View("/?span=90&area=harbour", "may have happened together"),
-    "1987": View("/", "The clock of kamiokande-ii was 6.4 s slow"),  # of its match, as `address_of` says
+    "1987": View("/", "The clock of kamiokande-ii was 6.36 s slow"),  # of its match, as `address_of` says
     "evidence": View("/", "How well the times fit"),  # of a bang, as `address_of` says
     "queries": View("/queries", "neutrino + neutrino"),
     "query": View("/queries?query=bang", "What it can find", "The query"),
