@@ -14,7 +14,12 @@ from nicegui.elements.mixins.text_element import TextElement
 from services.console.rest.run_answers import CurvePointAnswer, SlidesAnswer
 
 BLUE, AMBER, GREY = "#3d8fc4", "#b3760f", "#84909e"
-KINDS = {"added": (BLUE, "triangle"), "gone": (AMBER, "diamond"), "changed": (GREY, "circle")}
+KINDS = {
+    "added": (BLUE, "triangle"),
+    "gone": (AMBER, "diamond"),
+    "changed": (GREY, "circle"),
+    "evidence": (GREY, "rect"),
+}
 LOGARITHMIC_FROM = 100
 GRID = {"lineStyle": {"color": GREY, "opacity": 0.3}}
 
@@ -142,7 +147,7 @@ def _chosen(threshold: float) -> dict[str, Any]:
 def difference_options(
     times_us: Mapping[str, Sequence[int]], from_us: int, to_us: int, *, in_utc: bool
 ) -> dict[str, Any]:
-    """Return the chart of what is added, gone and changed, each on a lane of its own over [from_us, to_us]."""
+    """Return the chart of what differs, each kind on a lane of its own over [from_us, to_us]."""
     lanes = [name for name in KINDS if name in times_us]
     return {
         "animation": False,

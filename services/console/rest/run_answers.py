@@ -153,14 +153,30 @@ class ChangedAnswer(Struct, frozen=True):
     now: float
 
 
+class ChangedEvidenceAnswer(Struct, frozen=True):
+    """A match whose evidence differs: its posterior, where that is known."""
+
+    id: str
+    before: float | None
+    now: float | None
+
+
+class ComparedEvidenceAnswer(Struct, frozen=True, kw_only=True):
+    """Of how many matches evidence is told by one answer alone, differs or is the same."""
+
+    counts: dict[str, int]
+    changed: list[ChangedEvidenceAnswer]
+
+
 class ComparisonAnswer(Struct, frozen=True, kw_only=True):
-    """A run beside another one, or what is live."""
+    """A run beside another one, or what is live; `evidence` where either tells any."""
 
     counts: dict[str, int]
     added: list[str]
     gone: list[str]
     changed: list[ChangedAnswer]
     live_from_us: int | None = None
+    evidence: ComparedEvidenceAnswer | None = None
 
 
 class FoundMemberAnswer(Struct, frozen=True):

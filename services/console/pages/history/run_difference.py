@@ -22,12 +22,15 @@ from services.console.rest.services import Rest, RestError, Service, path_of
 
 SHOWN = 20
 PAGES, PAGE_MATCHES = 5, 1000
-SIGNS = {"added": "+ Added", "gone": "− Gone", "changed": "± Changed"}
+SIGNS = {"added": "+ Added", "gone": "− Gone", "changed": "± Changed", "evidence": "± One event"}
 _decoder = msgspec.json.Decoder(FoundMatchAnswer)
 
 
 class MatchDifference(NamedTuple):
-    """One match that differs: how, its id, its probability before and now, and the match itself where it was found."""
+    """One match that differs: how, its id, its P before and now, and the match itself where it was found.
+
+    Of the kind `evidence` it is the posterior that differs.
+    """
 
     kind: str
     id: str
@@ -74,10 +77,8 @@ class DifferenceView:
         except RestError as error:
             self._said.set_text(str(error))
             return
-        counts = ", ".join(f"{told.counts.get(kind, 0):,} {kind}" for kind in ("added", "gone", "changed", "same"))
-        self._said.set_text(
-            f"In this run, beside {self._names.get(self._other, self._other)}: {counts}.{self._older(told)}"
-        )
+        beside = f"In this run, beside {self._names.get(self._other, self._other)}"
+        self._said.set_text(f"{beside}: {counts_of(told.counts)}.{evidence_words(told)}{self._older(told)}")
         with self._box:
             self._draw(differences)
 
@@ -91,14 +92,16 @@ class DifferenceView:
 
     async def _found(self, told: ComparisonAnswer) -> list[MatchDifference]:
         """Return what differs, each with its match where that can be read."""
-        own = await self._matches_of(self._run.run, {*told.added, *(each.id for each in told.changed)})
+        sure = [] if told.evidence is None else told.evidence.changed
+        own = await self._matches_of(self._run.run, {*told.added, *(each.id for each in (*told.changed, *sure))})
         other = await (self._live(told.gone) if self._other == "live" else self._matches_of(self._other, told.gone))
         added = [MatchDifference("added", id_, None, _probability(own, id_), own.get(id_)) for id_ in told.added]
         gone = [MatchDifference("gone", id_, _probability(other, id_), None, other.get(id_)) for id_ in told.gone]
         changed = [
             MatchDifference("changed", each.id, each.before, each.now, own.get(each.id)) for each in told.changed
         ]
-        return [*added, *gone, *changed]
+        of_evidence = [MatchDifference("evidence", each.id, each.before, each.now, own.get(each.id)) for each in sure]
+        return [*added, *gone, *changed, *of_evidence]
 
     async def _matches_of(self, run: str, ids: Iterable[str]) -> dict[str, FoundMatchAnswer]:
         wanted = set(ids)
@@ -158,8 +161,7 @@ class DifferenceView:
             Words("td", SIGNS[each.kind])
             self._when(each)
             Words("td", each.found.where if each.found else "")
-            values = [value for value in (each.before, each.now) if value is not None]
-            figure(" → ".join(map(probability, values)), " → ".join(map(repr, values)), "td")
+            figure(*change_words(each), "td")
             with ui.element("td"):
                 self._link(each)
 
@@ -181,6 +183,25 @@ class DifferenceView:
         link.props["aria-label"] = f"Show this time: {self._viewer.times.instant(each.found.times_us[0])}"
         with link:
             ui.label("Show this time")
+
+
+def change_words(each: MatchDifference) -> tuple[str, str]:
+    """Return its value before and now, in words and as it is; a posterior may be unknown on either side."""
+    values = [each.before, each.now]
+    if each.kind != "evidence":
+        values = [value for value in values if value is not None]
+    words = ("not known" if value is None else probability(value) for value in values)
+    return " → ".join(words), " → ".join(map(repr, values))
+
+
+def counts_of(counts: Mapping[str, int]) -> str:
+    """Say how many are added, gone, changed and the same."""
+    return ", ".join(f"{counts.get(kind, 0):,} {kind}" for kind in ("added", "gone", "changed", "same"))
+
+
+def evidence_words(told: ComparisonAnswer) -> str:
+    """Return a sentence on how the evidence differs; none where neither answer tells any."""
+    return "" if told.evidence is None else f" Of their evidence: {counts_of(told.evidence.counts)}."
 
 
 def _when(each: MatchDifference) -> int:
