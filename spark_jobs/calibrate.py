@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from coincide import Window
 from coincide.arrays.kinds import Int64Array
 from coincide.errors import WindowError
+from coincide.joins.echoes import LONGEST_ECHO_S
 from coincide.learning import Calibration, Learning, SensorStream
 from coincide.learning.pp_picture import pp_picture
 from coincide.learning.sensors_yaml import sensors_yaml
@@ -31,7 +32,15 @@ from services.common.engine.fusion_settings import FusionSettings
 from services.common.log.faults import LogError
 from services.common.program.skeleton import exit_status, parser_of, settings_of
 from services.common.settings import SettingsError
-from services.history.runs.calibration_tasks import LEARNT, ByConsensus, ByPool, ByReference, calibration_in
+from services.history.runs.calibration_tasks import (
+    LEARNT,
+    NO_ECHOES,
+    ByConsensus,
+    ByPool,
+    ByReference,
+    Echoes,
+    calibration_in,
+)
 from spark_jobs.calibrating import sources
 from spark_jobs.calibrating.proposing import propose
 from spark_jobs.job.session import SessionError, create_session, end_session, shipped_code
@@ -45,17 +54,22 @@ class Calibrated:
     area_of: dict[SensorStream, str]
 
 
-def calibrated(detections: DataFrame, references_us: dict[str, Int64Array] | None, learning: Learning) -> Calibrated:
+def calibrated(
+    detections: DataFrame,
+    references_us: dict[str, Int64Array] | None,
+    learning: Learning,
+    echoes: Echoes = NO_ECHOES,
+) -> Calibrated:
     """Learn from the detections; without references from the consensus of the other sensors of each area.
 
     References are sent to every task, 8 bytes each. The errors of one stream have room in one task, where a sensor of
     it has fewer than 30.
     """
     if references_us is None:
-        groups = detections.groupBy("area").applyInArrow(_plain(ByConsensus(learning)), LEARNT)
+        groups = detections.groupBy("area").applyInArrow(_plain(ByConsensus(learning, echoes)), LEARNT)
     else:
         by = detections.groupBy("area", "sensor", "stream")
-        groups = by.applyInArrow(_plain(ByReference(references_us, learning)), LEARNT)
+        groups = by.applyInArrow(_plain(ByReference(references_us, learning, echoes)), LEARNT)
     learnt = groups.persist()
     try:
         own = learnt.filter(F.col("calibration").isNotNull()).select("area", "sensor", "stream", "calibration")
@@ -108,7 +122,8 @@ def _run(spark: SparkSession, given: argparse.Namespace, settings: FusionSetting
         )
         references_us = sources.by_area(trusted["area"].to_pylist(), trusted["detected_at_us"].to_numpy())
         detections = detections.filter(F.col("stream") != given.reference_stream)
-    return calibrated(detections, references_us, Learning(given.within, given.buckets, models, templates))
+    learning = Learning(given.within, given.buckets, models, templates)
+    return calibrated(detections, references_us, learning, Echoes(otherwise_us=given.echo))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,6 +183,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--buckets", type=int, default=8, help="at most so many in a template (8)")
     present = "present templates and models of sensors, as config/sensors.yaml has them"
     parser.add_argument("--present", type=Path, metavar="FILE", help=present)
+    echo = "seconds: a report that a sensor makes at most so long after another one is its echo, and teaches nothing"
+    parser.add_argument("--echo", type=_echo_us, metavar="S", help=echo)
     parser.add_argument("--stream", metavar="NAME", help="of rows that name none")
     parser.add_argument("--area", metavar="NAME", help="of rows that name none")
     parser.add_argument("--out", type=Path, metavar="FILE.yaml", help="where to: as config/sensors.yaml is written")
@@ -188,6 +205,16 @@ def _with_joined_windows(words: Sequence[str]) -> list[str]:
         else:
             joined.append(word)
     return joined
+
+
+def _echo_us(text: str) -> int:
+    try:
+        echo_s = float(text)
+    except ValueError:
+        echo_s = -1.0
+    if not 0 <= echo_s <= LONGEST_ECHO_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: seconds, from 0 to {LONGEST_ECHO_S:g}")
+    return round(echo_s * 1e6)
 
 
 def _within(text: str) -> Window:

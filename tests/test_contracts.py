@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from coincide.fusion.batches.live_shard import deferral_record
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
-from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate, drift_of
+from coincide.learning import Calibration, Errors, Learning, SensorStream, SharedPart, calibrate, drift_of
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.wire.declarations.clock_record import ClockParticulars
 from coincide.wire.declarations.query_record import QueryRecord, put_record
@@ -343,7 +344,10 @@ def test_a_proposal_is_written_as_agreed() -> None:
     calibration = calibrated(np.linspace(-2, -1, 200))
     proposal = proposal_of(calibration, NOON_US)
     assert proposal is not None
-    for each in (proposal, structs.replace(proposal, state="accepted", decided_at_us=NOON_US)):
+    others, kept = (SensorStream("geophone-2", "seismic"),), Histogram.uniform(-1, 1)
+    shared = proposal_of(replace(calibration, shared=SharedPart(None, others, 0.9, 40, kept, kept)), NOON_US)
+    assert shared is not None
+    for each in (proposal, shared, structs.replace(proposal, state="accepted", decided_at_us=NOON_US)):
         assert faults("template-proposals", json.loads(each.to_record())) == []
 
 

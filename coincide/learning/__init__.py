@@ -7,11 +7,12 @@ well they do on what came later, and all of this for every sensor and stream of 
 from __future__ import annotations
 
 from coincide.learning.associations import Errors, errors_against
-from coincide.learning.calibration import Calibration, Learning, SensorStream, calibrate
-from coincide.learning.consensus import References, consensus_of, errors_by_consensus
+from coincide.learning.calibration import Calibration, Learning, SensorStream, SharedPart, calibrate, shared_parts
+from coincide.learning.consensus import References, consensus_of, errors_by_consensus, shared_by_consensus
 from coincide.learning.drift import Drift, drift_of, levels, others_say, true_probability
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
+from coincide.learning.shared_errors import SharedError, shared_errors
 
 __all__ = [
     "Calibration",
@@ -22,6 +23,8 @@ __all__ = [
     "LearntTemplate",
     "References",
     "SensorStream",
+    "SharedError",
+    "SharedPart",
     "calibrate",
     "consensus_of",
     "drift_of",
@@ -31,5 +34,8 @@ __all__ = [
     "learn_template",
     "levels",
     "others_say",
+    "shared_by_consensus",
+    "shared_errors",
+    "shared_parts",
     "true_probability",
 ]

@@ -16,6 +16,8 @@ from coincide.joins.progress import Progress, checked_progress
 from coincide.learning.associations import Errors
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
+from coincide.learning.shared_errors import SharedError
+from coincide.templates.clocked import clock_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.learning import LEAST_SAMPLES
 
@@ -54,6 +56,53 @@ class Learning:
 
 
 @dataclass(frozen=True, eq=False)
+class SharedPart:
+    """What of a sensor's errors moves together with those of others.
+
+    Attributes
+    ----------
+    clock : str or None
+        The clock that its present template is on. None: it is on none, though its errors say that it shares one.
+    others : tuple of SensorStream
+        With which they move together.
+    correlation : float
+        The least rank correlation that joins one of all these to the others.
+    events : int
+        That two of them or more have reported.
+    error : Histogram
+        What they err together.
+    own : Histogram
+        What it errs beside that.
+    """
+
+    clock: str | None
+    others: tuple[SensorStream, ...]
+    correlation: float
+    events: int
+    error: Histogram
+    own: Histogram
+
+
+def shared_parts(
+    names: Mapping[int, SensorStream], found: Iterable[SharedError], learning: Learning
+) -> dict[SensorStream, SharedPart]:
+    """Return what each sensor and stream shares with others, given their names by number."""
+    present = learning.present or {}
+    return {
+        names[number]: SharedPart(
+            clock_of(template) if (template := present.get(names[number])) is not None else None,
+            tuple(sorted(names[other] for other in each.sources if other != number)),
+            each.correlation,
+            each.events,
+            each.error,
+            own,
+        )
+        for each in found
+        for number, own in each.own.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """What a log says about one sensor on one stream.
 
@@ -68,6 +117,8 @@ class Calibration:
     held_out : Judgement or None
         Learnt in the same way from the earlier half of each sensor's errors, and judged by the later half of this
         one's. None if the earlier half is too small.
+    shared : SharedPart or None
+        What of its errors moves together with those of other sensors; None: nothing, as far as is known.
     """
 
     of: SensorStream
@@ -75,6 +126,7 @@ class Calibration:
     learnt: LearntTemplate | None
     pool: Pool | None
     held_out: Judgement | None
+    shared: SharedPart | None = None
 
 
 def calibrate(

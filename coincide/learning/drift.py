@@ -69,6 +69,7 @@ def others_say(centre_us: FloatArray, std_us: FloatArray, sensor: Int64Array, is
     std_us : FloatArray, shape (matches, members)
         Standard deviation of each; counts as at least 1 us.
     sensor : Int64Array, shape (matches, members)
+        Members of one number err alike, as reports of one sensor do, and sensors on one clock. They count as one.
     is_present : BoolArray, shape (matches, members)
         False where a match has no such member.
 
@@ -90,10 +91,11 @@ def others_say(centre_us: FloatArray, std_us: FloatArray, sensor: Int64Array, is
 
 def _weights(std_us: FloatArray, sensor: Int64Array, is_present: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Return what each member counts for each, shape (matches, members, members), and the sum, NaN of too few."""
-    others = is_present[:, None, :] & is_present[:, :, None] & (sensor[:, None, :] != sensor[:, :, None])
+    is_same, both = sensor[:, None, :] == sensor[:, :, None], is_present[:, None, :] & is_present[:, :, None]
+    others, alike = both & ~is_same, np.maximum((both & is_same).sum(axis=2), 1)
     known_us = np.where(is_present, np.maximum(std_us, SHORTEST_STD_US), 1.0)
-    weight: FloatArray = others / known_us[:, None, :] ** 2
-    enough = others.sum(axis=2) >= LEAST_MEMBERS
+    weight: FloatArray = others / (known_us**2 * alike)[:, None, :]
+    enough = np.rint((others / alike[:, None, :]).sum(axis=2)) >= LEAST_MEMBERS
     return weight, np.where(enough, weight.sum(axis=2), np.nan)
 
 
@@ -128,8 +130,8 @@ def others_doubt(deviation_us: FloatArray, std_us: FloatArray, sensor: Int64Arra
     ((1, 3, 64), 0.7)
     """
     weight, total = _weights(std_us, sensor, is_present)
-    members = deviation_us.shape[1]
-    drawn = np.take_along_axis(deviation_us, _ORDERS[None, :members], axis=2)
+    first_alike = (sensor[:, None, :] == sensor[:, :, None]).argmax(axis=2)
+    drawn = np.take_along_axis(deviation_us, _ORDERS[first_alike], axis=2)
     # A template's error is the true time minus the reported one: a report that is too late has one below its mean.
     wrong: FloatArray = -(weight @ np.where(is_present[:, :, None], drawn, 0.0)) / total[:, :, None]
     return wrong

@@ -43,12 +43,16 @@ def consensus(reports: Sequence[tuple[int, float, int]], close: float) -> tuple[
 
 
 def others_mean(members: Sequence[tuple[float, float, int]], nth: int) -> tuple[float, float] | None:
-    """Return mean and variance by the members (centre, standard deviation, sensor) of other sensors than the nth's."""
-    others = [(centre, std) for centre, std, sensor in members if sensor != members[nth][2]]
-    if len(others) < 2:
+    """Return mean and variance by the members (centre, standard deviation, sensor) of other sensors than the nth's.
+
+    All of one sensor count as one: each of k as one whose variance is k times as great.
+    """
+    sensors = [sensor for _, _, sensor in members]
+    others = [(centre, std**2 * sensors.count(sensor)) for centre, std, sensor in members if sensor != members[nth][2]]
+    if len({*sensors} - {members[nth][2]}) < 2:
         return None
-    total = sum(1 / std**2 for _, std in others)
-    return sum(centre / std**2 for centre, std in others) / total, 1 / total
+    total = sum(1 / variance for _, variance in others)
+    return sum(centre / variance for centre, variance in others) / total, 1 / total
 
 
 def others_wrong(deviations: Sequence[Sequence[float]], std: Sequence[float], nth: int) -> tuple[float, float]:

@@ -16,8 +16,11 @@ from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.learning.consensus import LEAST_MEMBERS
 from coincide.learning.drift import deviations, levels, others_doubt, others_say, part_of
+from coincide.templates.clocked import clock_of
+from coincide.templates.histogram import Histogram
 
 MOST_MEMBERS = 256  # that one batch looks at, about 2 ms if each has a template of its own
+NO_CLOCK = 0
 REMEMBERED = 4_096  # detections that are not judged again, when they are members of another match
 
 
@@ -25,7 +28,8 @@ REMEMBERED = 4_096  # detections that are not judged again, when they are member
 class MemberErrors:
     """Judges members of matches by what the other members say, and counts their levels in the table of health.
 
-    A report is not judged if its sensor had another one so near that the other members may have meant that one.
+    A report is not judged if its sensor had another one so near that the other members may have meant that one. Members
+    on its clock are no others: they err with it.
     """
 
     table: HealthTable
@@ -68,7 +72,9 @@ class MemberErrors:
         )
         newest_us = np.where(is_present, at_us, at_us.min()).max(axis=1)
         since_us = (at_us - newest_us[:, None]).astype(np.float64)
-        of_others = std_us, rows.sensor[members].astype(np.int64), is_present
+        clock = _clock_numbers(known)[which.reshape(template.shape)]
+        left_out = np.where(clock == NO_CLOCK, rows.sensor[members], -clock)  # together: all on a clock share its error
+        of_others = std_us, left_out.astype(np.int64), is_present
         said = others_say(since_us + mean_us, *of_others)
         fit = is_present & (said.std_us <= std_us)  # False where nobody says it
         deviation_us = np.stack([deviations(each) for each in known])[which.reshape(template.shape)] * 1e6
@@ -106,6 +112,12 @@ class MemberErrors:
         parts = part_of(levels(named, which, error_s, uncertainty_s)).tolist()
         for row, nth, part in zip(rows, which.tolist(), parts, strict=True):
             self.table.add_level(row, named[nth].id, part)
+
+
+def _clock_numbers(templates: Sequence[Histogram]) -> CodeArray:
+    """Return a number for the clock of each template, `NO_CLOCK` where it is on none."""
+    numbers: dict[str | None, int] = {None: NO_CLOCK}
+    return np.array([numbers.setdefault(clock_of(each), len(numbers)) for each in templates], np.int32)
 
 
 def crowded(members: PositionArray, rows: EventColumns, near_us: int) -> PositionArray:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from coincide.errors import HistogramError
-from coincide.learning.calibration import Calibration, Pool
+from coincide.learning.calibration import Calibration, Pool, SharedPart
 from coincide.templates.histogram import Histogram
 from coincide.wire.content_ids import content_id
 from coincide.wire.fields import Count, FormatVersion, Microseconds, Name, Probability
@@ -25,6 +25,29 @@ class TemplateForm(Struct, frozen=True):
 
     edges_s: Annotated[list[float], Meta(min_length=2)]
     mass: Annotated[list[Probability], Meta(min_length=1)]
+
+
+class OtherSensor(Struct, frozen=True):
+    """A sensor on a stream."""
+
+    sensor: Name
+    stream: Name
+
+
+class SharedForm(Struct, frozen=True, kw_only=True):
+    """What of a sensor's errors moves together with those of others, and what is left."""
+
+    clock: Annotated[
+        Name | None,
+        Meta(description="The clock that it was on; null: none was declared, though the errors say that there is one."),
+    ] = None
+    others: Annotated[list[OtherSensor], Meta(description="With which they move together.", min_length=1)]
+    correlation: Annotated[
+        Probability, Meta(description="The least rank correlation that joins one of all these to the others.")
+    ]
+    events: Annotated[Count, Meta(description="Events that two of them or more have reported.")]
+    error: Annotated[TemplateForm, Meta(description="What they err together: the error of their clock.")]
+    own: Annotated[TemplateForm, Meta(description="What the sensor errs beside that.")]
 
 
 class TemplateProposal(Struct, frozen=True, kw_only=True):
@@ -56,6 +79,10 @@ class TemplateProposal(Struct, frozen=True, kw_only=True):
     present_score: Annotated[
         float | None, Meta(description="The same with the template of that time; null if there was none.")
     ] = None
+    shared: Annotated[
+        SharedForm | None,
+        Meta(description="What moves together with the errors of others; null: nothing, as far as is known."),
+    ] = None
     proposed_at_us: Microseconds
     state: State = "open"
     decided_at_us: Annotated[Microseconds | None, Meta(description="When it was accepted or rejected.")] = None
@@ -64,6 +91,12 @@ class TemplateProposal(Struct, frozen=True, kw_only=True):
     def histogram(self) -> Histogram:
         """The proposed template; raises HistogramError if it is none."""
         return Histogram(self.template.edges_s, self.template.mass)
+
+    def own_on(self, clock: str) -> Histogram | None:
+        """Return what it errs beside a clock; None if that was not learnt, or of another one."""
+        if self.shared is None or self.shared.clock != clock:
+            return None
+        return Histogram(self.shared.own.edges_s, self.shared.own.mass)
 
     @property
     def is_better(self) -> bool:
@@ -97,6 +130,8 @@ def proposal_in(value: bytes) -> TemplateProposal:
     try:
         proposal = _decode(value)
         _ = proposal.histogram
+        if proposal.shared is not None:
+            _ = [Histogram(each.edges_s, each.mass) for each in (proposal.shared.error, proposal.shared.own)]
     except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as error:
         raise ProposalError(f"not a template proposal: {error}") from error
     return proposal
@@ -119,5 +154,17 @@ def proposal_of(calibration: Calibration, proposed_at_us: int) -> TemplatePropos
         distance=None if held_out is None else held_out.fit.distance,
         score=None if held_out is None else held_out.score,
         present_score=None if held_out is None else held_out.present_score,
+        shared=None if calibration.shared is None else _shared_form(calibration.shared),
         proposed_at_us=proposed_at_us,
+    )
+
+
+def _shared_form(shared: SharedPart) -> SharedForm:
+    return SharedForm(
+        clock=shared.clock,
+        others=[OtherSensor(*each) for each in shared.others],
+        correlation=shared.correlation,
+        events=shared.events,
+        error=TemplateForm(**shared.error.to_json()),
+        own=TemplateForm(**shared.own.to_json()),
     )

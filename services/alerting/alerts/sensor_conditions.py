@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from coincide.learning.drift import (
     CERTAIN,
@@ -18,6 +18,7 @@ from coincide.learning.drift import (
     is_off,
     true_probability,
 )
+from coincide.templates.clocked import clock_of
 from coincide.wire.sensor_health import SensorHealth, TemplateDrift
 from services.alerting.alerts.alert_conditions import Name, OfAreas, OfSensors, SystemCondition
 from services.alerting.records.alert import Alert
@@ -63,6 +64,13 @@ class Listening:
         self.until_s = max(self.until_s, at_s)
 
 
+class OnClock(NamedTuple):
+    """A clock of sensors of an area."""
+
+    area: str
+    clock: str
+
+
 @dataclass
 class _Round:
     """One look at all sensors."""
@@ -73,6 +81,8 @@ class _Round:
     found: list[SystemCondition] = field(default_factory=list)
     judged: Counter[str] = field(default_factory=Counter)  # sensors whose silence can be judged, by area
     silent: dict[str, list[SystemCondition]] = field(default_factory=dict)  # of these, by area
+    off: dict[OnClock, list[SystemCondition]] = field(default_factory=dict)  # sensors that are off, by area and clock
+    right: set[OnClock] = field(default_factory=set)  # clocks on which a sensor is that is not off
 
 
 @dataclass
@@ -130,7 +140,7 @@ class SensorConditions:
             self._judge_silence(sensor, heard, limit_s, round_)
         for each in heard:
             round_.found += self._late(sensor, each, round_.active)
-            round_.found += self._drifted(sensor, each, round_)
+            self._judge_drift(sensor, each, round_)
 
     def _judge_silence(
         self, sensor: RegisteredSensor, heard: Sequence[SensorHealth], limit_s: float, round_: _Round
@@ -199,10 +209,23 @@ class SensorConditions:
         if heard.late_share > limit or condition.alert in active:
             yield condition
 
-    def _drifted(self, sensor: RegisteredSensor, heard: SensorHealth, round_: _Round) -> Iterator[SystemCondition]:
-        drift = heard.drift
-        if not self.limits.watches_drift or drift is None or not is_drift(drift, certain=ANYHOW):
+    def _judge_drift(self, sensor: RegisteredSensor, heard: SensorHealth, round_: _Round) -> None:
+        """Tell a template that no longer fits, where it is off apart from those of other sensors on its clock."""
+        drift, clock = heard.drift, _clock_of(sensor, heard.stream)
+        if not self.limits.watches_drift or drift is None:
             return
+        condition = self._drifted(sensor, heard, drift, clock, round_)
+        if clock is None or not is_off(drift, certain=ANYHOW):
+            round_.found += [] if condition is None else [condition]
+            round_.right |= {clock} if clock is not None and drift.errors >= LEAST_ERRORS else set()
+        elif condition is not None:
+            round_.off.setdefault(clock, []).append(condition)
+
+    def _drifted(
+        self, sensor: RegisteredSensor, heard: SensorHealth, drift: TemplateDrift, clock: OnClock | None, round_: _Round
+    ) -> SystemCondition | None:
+        if not is_drift(drift, certain=ANYHOW):
+            return None
         condition = SystemCondition(
             "template_drift",
             f"The template of {sensor.id} no longer fits",
@@ -214,8 +237,43 @@ class SensorConditions:
         )
         # A right template looks wrong by chance once in 1 / CERTAIN looks, and there are many sensors and many looks.
         is_certain = drift.errors >= LEAST_ERRORS and is_drift(drift, certain=CERTAIN**2 / round_.sensors)
-        if is_certain or condition.alert in round_.active:
-            yield condition
+        was_told = condition.alert in round_.active or (clock is not None and _alert_of(clock) in round_.active)
+        return condition if is_certain or was_told else None
+
+
+def _clock_of(sensor: RegisteredSensor, stream: str) -> OnClock | None:
+    """Return the clock of a sensor's stream, which is one thing in each area."""
+    template = next((known.template for known in sensor.streams if known.stream == stream), None)
+    clock = None if template is None else clock_of(template)
+    return None if clock is None else OnClock(sensor.area, clock)
+
+
+def _alert_of(on: OnClock) -> str:
+    return _clock_off(on, ()).alert
+
+
+def _clock_off(on: OnClock, off: Sequence[SystemCondition]) -> SystemCondition:
+    """Return the condition that a clock is off, instead of those of its sensors."""
+    names = _named({each.labels["sensor"] for each in off})
+    began = _first(off) if off else None
+    return SystemCondition(
+        "template_drift",
+        f"The clock {on.clock} is off",
+        f"All sensors on it that can be judged err in the same way by what others say: {names} "
+        "Is the clock wrong? Else change its error, or let its sensors say what it is.",
+        0 if began is None else began.since_us,
+        "warning",
+        area=on.area,
+        labels={"clock": on.clock},
+        revision=0 if began is None else began.revision,
+    )
+
+
+def _by_clock(round_: _Round) -> Iterator[SystemCondition]:
+    """Yield what is off: a clock where two of its sensors are and none is right, else each sensor."""
+    for on, off in round_.off.items():
+        is_clock = len({each.labels["sensor"] for each in off}) > 1 and on not in round_.right
+        yield from [_clock_off(on, off)] if is_clock else off
 
 
 def _how_wrong(stream: str, drift: TemplateDrift) -> str:
@@ -257,6 +315,7 @@ def _told(round_: _Round) -> list[SystemCondition]:
     whole = {area for area, silent in round_.silent.items() if len(silent) == round_.judged[area] >= 2}
     found = [each for each in round_.found if not (each.name == "sensor_silent" and each.area in whole)]
     found += [_area_silent(area, round_.silent[area]) for area in sorted(whole)]
+    found += _by_clock(round_)
     by_name: dict[Name, dict[str, list[SystemCondition]]] = {}
     for each in sorted(found, key=lambda each: (each.alert not in round_.active, *_began(each))):
         by_name.setdefault(each.name, {}).setdefault(each.area, []).append(each)
@@ -269,7 +328,7 @@ def _told_of(name: Name, areas: Sequence[Sequence[SystemCondition]]) -> Iterator
         yield from some[:TOLD_SINGLY]
         if len(some) > TOLD_SINGLY:
             others, title = some[TOLD_SINGLY:], f"More than {TOLD_SINGLY} {_IN_AREA[name].format(area=some[0].area)}"
-            text = f"{_BESIDES} {_named({each.labels['sensor'] for each in others})} GET /v1/sensors shows all."
+            text = f"{_BESIDES} {_named({_whose(each) for each in others})} GET /v1/sensors shows all."
             began = _first(others)
             area, revision = some[0].area, began.revision
             yield SystemCondition(name, title, text, began.since_us, "warning", area=area, revision=revision)
@@ -302,6 +361,10 @@ _IN_AREAS: Mapping[str, str] = {
 
 def _first(some: Iterable[SystemCondition]) -> SystemCondition:
     return min(some, key=_began)
+
+
+def _whose(condition: SystemCondition) -> str:
+    return condition.labels.get("sensor") or f"the clock {condition.labels['clock']}"
 
 
 def _began(condition: SystemCondition) -> tuple[int, int]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from services.console.rest.sensor_answers import SharedAnswer
+
 DAY_S = 86_400.0
 
 
@@ -130,6 +132,7 @@ class LearntFitAnswer(Struct, frozen=True, kw_only=True):
     pool: str
     score: float | None = None
     present_score: float | None = None
+    shared: SharedAnswer | None = None
 
 
 class LearntAnswer(Struct, frozen=True, kw_only=True):
@@ -141,6 +144,7 @@ class LearntAnswer(Struct, frozen=True, kw_only=True):
     ambiguous: int
     unmatched: int
     blurred: int
+    echoes: int = 0
     learnt: LearntFitAnswer | None
     is_proposed: bool
 

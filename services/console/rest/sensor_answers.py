@@ -36,6 +36,31 @@ class NamedTemplateAnswer(TemplateAnswer, frozen=True, kw_only=True):
     changed_by: str | None = None
 
 
+class OtherAnswer(Struct, frozen=True):
+    """A sensor on a stream."""
+
+    sensor: str
+    stream: str
+
+
+class ErrorAnswer(Struct, frozen=True):
+    """A distribution of errors."""
+
+    edges_s: list[float]
+    mass: list[float]
+
+
+class SharedAnswer(Struct, frozen=True, kw_only=True):
+    """What of a sensor's errors moves together with those of others, and what is left."""
+
+    clock: str | None = None
+    others: list[OtherAnswer]
+    correlation: float
+    events: int
+    error: ErrorAnswer
+    own: ErrorAnswer
+
+
 class ProposalAnswer(Struct, frozen=True, kw_only=True):
     """A template that was learnt for a sensor on a stream: GET /v1/template-proposals."""
 
@@ -51,6 +76,7 @@ class ProposalAnswer(Struct, frozen=True, kw_only=True):
     distance: float | None = None
     score: float | None = None
     present_score: float | None = None
+    shared: SharedAnswer | None = None
 
 
 class DriftAnswer(Struct, frozen=True, kw_only=True):

@@ -4,37 +4,70 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.joins.echoes import are_echoes
 from coincide.joins.progress import Progress, unheard
 from coincide.learning import (
     Calibration,
     Errors,
     Learning,
     SensorStream,
+    SharedPart,
     calibrate,
     errors_against,
     errors_by_consensus,
+    shared_by_consensus,
+    shared_errors,
+    shared_parts,
 )
 
 DETECTION = "area string, sensor string, stream string, model string, detected_at_us long"
 LEARNT = (
     "area string, sensor string, stream string, model string, error_s array<double>, "
-    "ambiguous long, unmatched long, blurred long, calibration binary"
+    "ambiguous long, unmatched long, blurred long, echoes long, calibration binary"
 )
 LEARNT_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("area", "sensor", "stream", "model")),
         ("error_s", pa.list_(pa.float64())),
-        *((name, pa.int64()) for name in ("ambiguous", "unmatched", "blurred")),
+        *((name, pa.int64()) for name in ("ambiguous", "unmatched", "blurred", "echoes")),
         ("calibration", pa.binary()),
     ]
 )
 NOTHING = np.empty(0, np.int64)
+NO_ERRORS = Errors(np.empty(0), NOTHING, NOTHING, 0, 0)
+
+
+@dataclass(frozen=True)
+class Echoes:
+    """Which reports are echoes of another one of their sensor, and teach nothing.
+
+    Those before `from_us` tell which later ones are, and teach nothing either.
+    """
+
+    by_stream_us: Mapping[str, int] = field(default_factory=dict)
+    otherwise_us: int | None = None
+    from_us: int = int(np.iinfo(np.int64).min)
+
+    @property
+    def longest_us(self) -> int:
+        """How far behind another report an echo is at most."""
+        return max((*self.by_stream_us.values(), self.otherwise_us or 0))
+
+    def are_in(self, stream: str, at_us: Int64Array) -> BoolArray:
+        """Whether each of one sensor's reports is an echo; they rise, and no two are at one time."""
+        echo_us = self.by_stream_us.get(stream, self.otherwise_us)
+        if echo_us is None:
+            return np.zeros(len(at_us), np.bool_)
+        return are_echoes(np.zeros(len(at_us), np.int64), at_us, echo_us)
+
+
+NO_ECHOES = Echoes()
 
 
 @dataclass(frozen=True)
@@ -43,10 +76,18 @@ class ByReference:
 
     reference_us: Mapping[str, Int64Array]
     learning: Learning
+    echoes: Echoes = NO_ECHOES
 
     def __call__(self, detections: pa.Table, progress: Progress = unheard) -> pa.Table:
         """Take all detections of some sensors on some streams; return a row for each."""
-        return _table([(one, self._errors(one)) for one in _sources(detections)], self.learning, progress)
+        found = [(one, self._errors(one)) for one in reported_times(detections, self.echoes)]
+        shared = dict[SensorStream, SharedPart]()
+        for area in dict.fromkeys(one.area for one, _ in found):  # whose references are the same
+            errors = {number: errors for number, (one, errors) in enumerate(found) if one.area == area}
+            names = {number: found[number][0].of for number in errors}
+            together = shared_errors(errors, self.learning.within, self.learning.buckets)
+            shared |= shared_parts(names, together, self.learning)
+        return _table(found, self.learning, progress, shared)
 
     def _errors(self, one: ReportedTimes) -> Errors:
         references_us = self.reference_us.get(one.area, self.reference_us.get("", NOTHING))
@@ -58,25 +99,28 @@ class ByConsensus:
     """Learns every sensor's stream of one area from what the other sensors say together."""
 
     learning: Learning
+    echoes: Echoes = NO_ECHOES
 
     def __call__(self, detections: pa.Table, progress: Progress = unheard) -> pa.Table:
         """Take all detections of one area; return a row for each sensor and stream that has a present template."""
         present = self.learning.present or {}
-        sources = [one for one in _sources(detections) if one.of in present]
+        sources = [one for one in reported_times(detections, self.echoes) if one.of in present]
         if not sources:
             return LEARNT_SCHEMA.empty_table()
         names = sorted({one.sensor for one in sources})
         sizes = [len(one.detected_at_us) for one in sources]
-        found = errors_by_consensus(
+        reports = (
             np.concatenate([one.detected_at_us for one in sources]),
             np.repeat(np.arange(len(sources)), sizes),
             np.repeat([names.index(one.sensor) for one in sources], sizes),
             {number: present[one.of] for number, one in enumerate(sources)},
             self.learning.within,
-            progress=lambda share: progress(share / 2),
         )
-        pairs = [(one, found[number]) for number, one in enumerate(sources)]
-        return _table(pairs, self.learning, lambda share: progress((1 + share) / 2))
+        found = errors_by_consensus(*reports, progress=lambda share: progress(share / 2))
+        together = shared_by_consensus(*reports, self.learning.buckets)
+        shared = shared_parts(dict(enumerate(one.of for one in sources)), together, self.learning)
+        pairs = [(one, found.get(number, NO_ERRORS)) for number, one in enumerate(sources)]
+        return _table(pairs, self.learning, lambda share: progress((1 + share) / 2), shared)
 
 
 @dataclass(frozen=True)
@@ -100,13 +144,17 @@ class ByPool:
 
 @dataclass(frozen=True, eq=False)
 class ReportedTimes:
-    """The detections of one sensor on one stream, each time once: a record may be on the topic twice."""
+    """The detections of one sensor on one stream, each time once: a record may be on the topic twice.
+
+    So many `echoes` are left out.
+    """
 
     area: str
     sensor: str
     stream: str
     model: str | None
     detected_at_us: Int64Array
+    echoes: int
 
     @property
     def of(self) -> SensorStream:
@@ -114,7 +162,8 @@ class ReportedTimes:
         return SensorStream(self.sensor, self.stream)
 
 
-def _sources(detections: pa.Table) -> Iterator[ReportedTimes]:
+def reported_times(detections: pa.Table, echoes: Echoes) -> Iterator[ReportedTimes]:
+    """Yield what each sensor reported on each stream."""
     named = [detections[name].combine_chunks().dictionary_encode() for name in ("area", "sensor", "stream")]
     shape = [len(each.dictionary) for each in named]
     codes = np.ravel_multi_index([each.indices.to_numpy() for each in named], shape)
@@ -122,23 +171,33 @@ def _sources(detections: pa.Table) -> Iterator[ReportedTimes]:
     order = np.argsort(codes, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
         area, sensor, stream = (each[rows[0]].as_py() for each in named)
-        yield ReportedTimes(area, sensor, stream, detections["model"][rows[0]].as_py(), np.unique(time_us[rows]))
+        at_us, model = np.unique(time_us[rows]), detections["model"][rows[0]].as_py()
+        is_inside, are = at_us >= echoes.from_us, echoes.are_in(stream, at_us)
+        if is_inside.any():
+            count = int(np.count_nonzero(is_inside & are))
+            yield ReportedTimes(area, sensor, stream, model, at_us[is_inside & ~are], count)
 
 
 def _learnt_sources(learnt: pa.Table) -> Iterator[tuple[ReportedTimes, Errors]]:
     for row in learnt.drop_columns(["calibration"]).to_pylist():
         counts = (row["ambiguous"], row["unmatched"], row["blurred"])
         errors = Errors(np.array(row["error_s"], np.float64), NOTHING, NOTHING, *counts)
-        yield ReportedTimes(row["area"], row["sensor"], row["stream"], row["model"], NOTHING), errors
+        yield ReportedTimes(row["area"], row["sensor"], row["stream"], row["model"], NOTHING, row["echoes"]), errors
 
 
-def _table(found: Sequence[tuple[ReportedTimes, Errors]], learning: Learning, progress: Progress) -> pa.Table:
+def _table(
+    found: Sequence[tuple[ReportedTimes, Errors]],
+    learning: Learning,
+    progress: Progress,
+    shared: Mapping[SensorStream, SharedPart],
+) -> pa.Table:
     """Return rows, with a calibration where a sensor has errors enough of its own."""
     rows = []
     for nth, (one, errors) in enumerate(found):
         progress(nth / len(found))
         slim = replace(errors, row=NOTHING, reference=NOTHING)
         [calibration] = calibrate({one.of: slim}, replace(learning, models=None))
+        calibration = replace(calibration, shared=shared.get(one.of))
         rows.append((one, slim, calibration if calibration.learnt is not None else None))
     return _table_of(rows)
 
@@ -147,7 +206,7 @@ def _table_of(rows: Sequence[tuple[ReportedTimes, Errors, Calibration | None]]) 
     return pa.Table.from_pylist(
         [
             {
-                **{name: getattr(one, name) for name in ("area", "sensor", "stream", "model")},
+                **{name: getattr(one, name) for name in ("area", "sensor", "stream", "model", "echoes")},
                 "error_s": errors.error_s,
                 **{name: getattr(errors, name) for name in ("ambiguous", "unmatched", "blurred")},
                 "calibration": None if calibration is None else pickle.dumps(calibration),

@@ -14,6 +14,6 @@ def do_run(request: AnyRequest, past: Past, streams: Streams, reporter: Reporter
     `proposed` takes the templates that a run which learns proposes.
     """
     if isinstance(request, LearningRequest):
-        LearningRun(request, past.settings, reporter, proposed).execute()
+        LearningRun(request, past, streams, reporter, proposed).execute()
     else:
         Run(request, past, streams, reporter).execute()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -18,13 +19,24 @@ from coincide.joins.progress import Progress
 from coincide.learning import Calibration, Learning, SensorStream
 from coincide.wire.declarations.template_proposal import TemplateProposal, proposal_of
 from services.common.clock import system_clock_us
+from services.common.settings import Streams
 from services.history.archiving.folders import Archive
 from services.history.replaying.archive_rows import in_spite_of_merging
-from services.history.replaying.request import LearningRequest, RunError
+from services.history.replaying.counting_rows import echoes_us_of
+from services.history.replaying.past import Past
+from services.history.replaying.request import LearningRequest, RunError, days_between
 from services.history.replaying.run_folder import TEMPLATES, Reporter
-from services.history.runs.calibration_tasks import LEARNT_SCHEMA, ByConsensus, ByPool, ByReference, calibration_in
+from services.history.runs.calibration_tasks import (
+    LEARNT_SCHEMA,
+    ByConsensus,
+    ByPool,
+    ByReference,
+    Echoes,
+    calibration_in,
+    reported_times,
+)
+from services.history.runs.live_answer import streams_of
 from services.history.runs.run import told_to_the_end
-from services.history.settings import RunSettings
 
 COLUMNS = ["area", "sensor_id", "stream", "detected_at_us", "template"]
 NAMES = ["area", "sensor", "stream", "detected_at_us", "template"]  # as the tasks of a calibration call them
@@ -44,16 +56,18 @@ class LearntLine(Struct, kw_only=True):
     ambiguous: int
     unmatched: int
     blurred: int
+    echoes: int
     learnt: TemplateProposal | None  # None: too few errors, or nothing that stands out of chance
     is_proposed: bool
 
 
 @dataclass(frozen=True)
 class LearningRun:
-    """A request, the archive that it is asked of, whom it tells, and who takes what it proposes."""
+    """A request, the past that it is asked of, whom it tells, and who takes what it proposes."""
 
     request: LearningRequest
-    settings: RunSettings
+    past: Past
+    streams: Streams  # of the file
     reporter: Reporter
     proposed: Proposed
 
@@ -72,41 +86,54 @@ class LearningRun:
         if better:
             self.proposed(better)
         learnt = sum(each.learnt is not None for each in found)
-        return {"detections": len(rows), "looked_at": len(found), "templates": learnt, "proposed": len(better)}
+        echoes = sum(each.echoes for each in found)
+        detections = int(np.count_nonzero(rows["detected_at_us"].to_numpy() >= self.request.from_us))
+        told = {"detections": detections, "looked_at": len(found), "templates": learnt, "proposed": len(better)}
+        return {**told, "echoes": echoes} if self._echoes.longest_us else told
+
+    @cached_property
+    def _echoes(self) -> Echoes:
+        streams = streams_of(self.request, self.streams, self.past.topics)
+        return Echoes(echoes_us_of(streams.keys(), streams), from_us=self.request.from_us)
 
     def _read(self) -> tuple[pa.Table, dict[SensorStream, Histogram]]:
         """Return the detections, and the template that each sensor's stream has at the end of the range."""
-        if self.settings.archive_path is None:
+        if self.past.settings.archive_path is None:
             raise RunError("templates are learnt from the archive: the setting archive_path names none")
-        archive = Archive.opened(self.settings.archive_path)
+        archive = Archive.opened(self.past.settings.archive_path)
         rows = in_spite_of_merging(lambda: self._rows(archive))
         _refuse_sensors_in_two_areas(rows)
         return rows, _present(rows, archive)
 
     def _rows(self, archive: Archive) -> pa.Table:
         """Return the detections of the range and the area, area by area."""
-        files, parts, count = archive.files(*self.request.days), list[pa.Table](), 0
+        files, parts, count = archive.files(*days_between(self._read_from_us, self.request.to_us)), list[pa.Table](), 0
         for nth, file in enumerate(files):
             self.reporter.progress(READ_SHARE * nth / len(files))
             parts.append(pq.read_table(file, columns=COLUMNS, filters=self._is_wanted(), partitioning=None))
             count += len(parts[-1])
-            if count > self.settings.max_detections:
-                most = f"{self.settings.max_detections} detections (max_detections)"
+            if count > self.past.settings.max_detections:
+                most = f"{self.past.settings.max_detections} detections (max_detections)"
                 raise RunError(f"there are more than {most}: choose a shorter range, or an area")
-        if not count:
+        if not any(pc.max(each["detected_at_us"]).as_py() >= self.request.from_us for each in parts if len(each)):
             raise RunError("the archive has no detections of this area and range")
         rows = pa.concat_tables(parts).rename_columns(NAMES).sort_by("area")
         return rows.append_column("model", pa.nulls(count, pa.string()))  # the archive knows no models
 
+    @property
+    def _read_from_us(self) -> int:
+        """From when on reports are read: those just before the range tell which of it are echoes."""
+        return self.request.from_us - self._echoes.longest_us
+
     def _is_wanted(self) -> pc.Expression:
         request, at = self.request, pc.field("detected_at_us")
-        is_wanted = (at >= request.from_us) & (at < request.to_us)
+        is_wanted = (at >= self._read_from_us) & (at < request.to_us)
         return is_wanted if request.area is None else is_wanted & (pc.field("area") == request.area)
 
     def _lines(self, rows: pa.Table, learning: Learning) -> Iterator[LearntLine]:
         learnt = self._learnt(rows, learning)
         now_us, calibrations = system_clock_us(), _calibrations(learnt, learning)
-        told = learnt.select(["area", "sensor", "stream", "ambiguous", "unmatched", "blurred"])
+        told = learnt.select(["area", "sensor", "stream", "ambiguous", "unmatched", "blurred", "echoes"])
         for row in told.append_column("errors", pc.list_value_length(learnt["error_s"])).to_pylist():
             known = calibrations.get(SensorStream(row["sensor"], row["stream"]))
             proposal = None if known is None else proposal_of(known, now_us)
@@ -132,10 +159,11 @@ class LearningRun:
 
     def _learnt_in(self, rows: pa.Table, learning: Learning, progress: Progress) -> pa.Table:
         if self.request.reference_stream is None:
-            return ByConsensus(learning)(rows, progress)
+            return ByConsensus(learning, self._echoes)(rows, progress)
         is_reference = pc.equal(rows["stream"], self.request.reference_stream)
-        known_us = np.unique(rows.filter(is_reference)["detected_at_us"].to_numpy())
-        return ByReference({"": known_us}, learning)(rows.filter(pc.invert(is_reference)), progress)
+        trusted = [each.detected_at_us for each in reported_times(rows.filter(is_reference), self._echoes)]
+        known_us = np.unique(np.concatenate([np.empty(0, np.int64), *trusted]))
+        return ByReference({"": known_us}, learning, self._echoes)(rows.filter(pc.invert(is_reference)), progress)
 
 
 def _by_area(rows: pa.Table) -> list[pa.Table]:

@@ -60,13 +60,17 @@ class Sensor:
         wholes = (whole_of(each) for each in self.streams.values())
         return named | {whole.id: whole for whole in wholes if whole is not None}
 
-    def with_template(self, stream: str, template: Histogram) -> Self:
-        """Return the sensor with a template of its own for a stream; on a clock it is the whole error."""
+    def with_template(self, stream: str, template: Histogram, own: Histogram | None = None) -> Self:
+        """Return the sensor with a template of its own for a stream.
+
+        On a clock it is the whole error. What is the sensor's own stays, if `own` does not replace it.
+        """
         streams = {**self.streams, stream: template}
         present = self.streams.get(stream)
         if isinstance(present, ClockedHistogram):
-            streams[stream] = Clock(present.clock, present.error).template(present.own, template)
-            return replace(self, streams=MappingProxyType(streams))
+            streams[stream] = Clock(present.clock, present.error).template(own or present.own, template)
+            if own is None:
+                return replace(self, streams=MappingProxyType(streams))
         names = MappingProxyType({name: each for name, each in self.names.items() if name != stream})
         return replace(self, streams=MappingProxyType(streams), names=names)
 

@@ -27,6 +27,33 @@ from services.ingest.templates.proposals_topic import ReadProposals
 from services.ingest.verdicts import Refused
 
 
+class OtherBody(BaseModel):
+    """A sensor on a stream."""
+
+    sensor: str
+    stream: str
+
+
+class ErrorBody(BaseModel):
+    """A distribution of errors."""
+
+    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
+    mass: list[float] = Field(description="probability of each bucket, summing to 1")
+
+
+class SharedBody(BaseModel):
+    """What of a sensor's errors moves together with those of others."""
+
+    clock: str | None = Field(description="the clock that it was on; null: none was declared")
+    others: list[OtherBody] = Field(description="with whose errors they move together")
+    correlation: float = Field(description="the least rank correlation that joins one of all these to the others")
+    events: int = Field(description="events that two of them or more have reported")
+    error: ErrorBody = Field(description="what they err together: the error of their clock")
+    own: ErrorBody = Field(
+        description="what the sensor errs beside that; on that clock it is accepted with the template"
+    )
+
+
 class ProposalBody(BaseModel):
     """A template that was learnt for a sensor on a stream, and what became of it."""
 
@@ -41,6 +68,7 @@ class ProposalBody(BaseModel):
     distance: float | None = Field(description="of the P-P plot from its diagonal, on later errors")
     score: float | None = Field(description="mean logarithm of the density at later errors")
     present_score: float | None = Field(description="the same with the template of that time")
+    shared: SharedBody | None = Field(description="what moves together with the errors of others; null: nothing does")
     proposed_at_us: int
     state: State
     decided_at_us: int | None
@@ -125,7 +153,8 @@ class Proposals:
             refuse_unfit_template(proposal.histogram, declared, "template")
         except Refused as refused:
             raise Problem(409, refused.detail) from None
-        return sensor.with_template(proposal.stream, proposal.histogram)
+        own = None if sensor.clock is None else proposal.own_on(sensor.clock)
+        return sensor.with_template(proposal.stream, proposal.histogram, own)
 
 
 def proposals_router(proposals: Proposals) -> APIRouter:
@@ -153,6 +182,5 @@ def proposals_router(proposals: Proposals) -> APIRouter:
 
 
 def _body(proposal: TemplateProposal) -> ProposalBody:
-    fields = msgspec.structs.asdict(proposal)
-    template = fields.pop("template")
-    return ProposalBody(edges_s=template.edges_s, mass=template.mass, **{n: v for n, v in fields.items() if n != "v"})
+    fields = msgspec.to_builtins(proposal)
+    return ProposalBody(**fields.pop("template"), **{name: value for name, value in fields.items() if name != "v"})

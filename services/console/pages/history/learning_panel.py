@@ -22,6 +22,7 @@ from services.console.pages.history.run_words import (
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.sensors.sensor_table import address_of
+from services.console.pages.shared_words import shared_in_words
 from services.console.pages.shell import Words, change_button, choice, copy_button, figure, number_field, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import LearningAnswer, LearntAnswer, LearntFitAnswer
@@ -148,7 +149,8 @@ def _row(each: LearntAnswer) -> None:
             with link:
                 Words("span", each.sensor)
         Words("td", each.stream)
-        exact = f"errors {each.errors}, ambiguous {each.ambiguous}, unmatched {each.unmatched}, blurred {each.blurred}"
+        counts = ("errors", "ambiguous", "unmatched", "blurred", "echoes")
+        exact = ", ".join(f"{name} {getattr(each, name)}" for name in counts)
         figure(counted(each.errors, "error"), exact, "td")
         with ui.element("td"):
             _fit(each.learnt)
@@ -165,6 +167,8 @@ def _fit(learnt: LearntFitAnswer | None) -> None:
         exact = f"{learnt.score!r} against {learnt.present_score!r} nats an error"
         figure(f"{abs(gain):.2g} nats an error {'better' if gain > 0 else 'worse'}", exact)
         Words("p", _source(learnt)).classes("soft small")
+    if learnt is not None and learnt.shared is not None:
+        Words("p", shared_in_words(learnt.shared)).classes("small")
 
 
 def _source(learnt: LearntFitAnswer) -> str:

@@ -11,10 +11,11 @@ from nicegui import ui
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
 from services.console.pages.sensors.sensor_table import address_of
+from services.console.pages.shared_words import shared_in_words
 from services.console.pages.shell import Words, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.documents import PageAnswer, TemplateAnswer
-from services.console.rest.sensor_answers import ProposalAnswer
+from services.console.rest.sensor_answers import ProposalAnswer, SharedAnswer
 from services.console.rest.services import ChangeRequest, Parameters, RestError, path_of
 
 MOST, LINKED = 1000, 20
@@ -67,6 +68,8 @@ def _show(viewer: Viewer, proposal: ProposalAnswer, present: TemplateAnswer | No
         with ui.element("div").classes("stack"):
             Words("p", f"{proposal.stream}: by what was learnt, what it reports {said_of(learnt)}.")
             Words("p", f"Learnt from {proposal.errors} errors ({proposal.pool}), {_judged(proposal)}").classes("small")
+            if proposal.shared is not None:
+                Words("p", f"{shared_in_words(proposal.shared)} {_advice(proposal.shared)}").classes("small")
             if viewer.may("admin"):
                 _offer(viewer, proposal)
             else:
@@ -85,6 +88,12 @@ def _judged(proposal: ProposalAnswer) -> str:
     gain = proposal.score - proposal.present_score
     better = "better" if gain > 0 else "worse"
     return f"{abs(gain):.2g} nats an error {better} than the present template on later errors."
+
+
+def _advice(shared: SharedAnswer) -> str:
+    if shared.clock is None:
+        return "Declare a clock for them, with that error, and what is its own for each."
+    return f"To accept it sets what is its own, too. The error of {shared.clock} is changed where the clock is."
 
 
 def _offer(viewer: Viewer, proposal: ProposalAnswer) -> None:

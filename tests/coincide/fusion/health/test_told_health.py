@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from coincide import Histogram, Stream
+from coincide.clocks import Clock
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord
+from coincide.learning.drift import is_drift
 from coincide.wire.sensor_health import SensorHealth
 from services.common.health_board import HealthBoard
 from tests.coincide.fusion.inputs import STREAMS, Row, edge, frame, heartbeat, put, started
@@ -119,6 +121,34 @@ def test_a_clock_that_went_wrong_shows_as_drift_and_right_ones_do_not() -> None:
         assert all(drift is not None and drift.errors >= 80 for drift in drifts)
         wrong = [drift for drift in drifts if drift and drift.p_value < 1e-3]
         assert wrong == ([drifts[3]] if clock_s else [])
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "is_declared", "drifting"),
+    [(0.0, True, []), (0.0, False, [0, 1, 2]), (2.0, True, [0, 1, 2])],
+    ids=["right", "not declared", "off"],
+)
+def test_sensors_on_one_clock_are_judged_by_those_that_are_not(
+    clock_s: float, is_declared: bool, drifting: list[int]
+) -> None:
+    """They agree with each other too well for errors that are taken to be each its own."""
+    gateway = Clock("gw-7", Histogram.uniform(-0.5, 0.5)).template(Histogram.uniform(-0.1, 0.1))
+    on_clock = gateway if is_declared else Histogram(gateway.edges_s, gateway.mass)
+    core = started(put(0, {**CLIQUE, "from": dict.fromkeys("abcde", "p")}))
+    rng, batches = np.random.default_rng(3), list[list[InputRecord]]()
+    for nth in range(120):
+        at_s, off_s = 1e6 + 30 * nth, clock_s + rng.uniform(-0.5, 0.5)
+        errors_s = [*(off_s + rng.uniform(-0.1, 0.1, 3)), *rng.uniform(-0.5, 0.5, 2)]
+        templates = [on_clock] * 3 + [Histogram.uniform(-0.5, 0.5)] * 2
+        rows = [
+            Row(f"{nth}", at_s - error_s, template, "p", f"mic-{which}")
+            for which, (error_s, template) in enumerate(zip(errors_s, templates, strict=True))
+        ]
+        batches.append([frame(nth, rows, received_at_s=at_s + 3)])
+    board = board_after(core, *batches)
+    drifts = [of(board, f"mic-{which}").drift for which in range(3)]
+    assert all(drift is not None and drift.errors >= 80 for drift in drifts)
+    assert [nth for nth, drift in enumerate(drifts) if drift and is_drift(drift)] == drifting
 
 
 def test_reports_that_may_be_of_one_event_or_the_next_tell_nothing_of_a_template() -> None:

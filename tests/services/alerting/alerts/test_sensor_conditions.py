@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from coincide import Histogram
+from coincide.clocks import Clock
 from coincide.wire.declarations.sensor_record import Particulars
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.alerting.alerts.sensor_conditions import SLICE, in_words
@@ -362,6 +363,41 @@ def test_errors_wider_or_narrower_than_a_template_ring(
         sensors.seen("a", drift=wide(1.2, 1e-3))
         sensors.wait(20)
         assert sensors.states == {"a": "resolved"}
+
+
+def on_gateway(sensors: Sensors, *names: str) -> None:
+    """Let sensors be on one clock."""
+    template = Clock("gw-7", Histogram.uniform(-30, 30)).template(TEMPLATE)
+    sensors.registered.apply([sensor_record(name, "bay", said=Particulars(), p=template) for name in names])
+
+
+def test_a_clock_that_is_off_rings_once_and_its_sensors_do_not(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", "c", "d")
+    on_gateway(sensors, "a", "b", "c")
+    off = drift(0.5, 1e-14)
+    sensors.seen("a", "b", "d", drift=off)
+    sensors.wait(20)
+    assert sensors.states == {"The clock gw-7 is off": "firing", "d": "firing"}
+    [told] = [each for each in database.alerts() if "clock" in each["labels"]]
+    assert "by what others say: a, b." in told["text"]
+    sensors.seen("a", "b", drift=drift(0.2, 1e-4))  # no longer certain, but it was told
+    sensors.wait(20)
+    assert sensors.states == {"The clock gw-7 is off": "firing", "d": "firing"}
+    sensors.seen("a", "b", "d", drift=drift(0.05, 0.5))
+    sensors.wait(20)
+    assert sensors.states == {"The clock gw-7 is off": "resolved", "d": "resolved"}
+
+
+def test_where_one_on_the_clock_is_right_the_others_ring_themselves(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", "c")
+    on_gateway(sensors, "a", "b", "c")
+    sensors.seen("a", "b", drift=drift(0.5, 1e-14))
+    sensors.seen("c", drift=drift(0.05, 0.5))
+    sensors.wait(20)
+    assert sensors.states == {"a": "firing", "b": "firing"}
+    sensors.seen("b", drift=drift(0.05, 0.5))
+    sensors.wait(20)
+    assert sensors.states == {"a": "firing", "b": "resolved"}
 
 
 def test_a_silence_names_a_sensor(database: Database) -> None:

@@ -1,14 +1,15 @@
 """Runs that learn templates: on reports whose delay is known they learn it, and propose what does better."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from coincide import Histogram, Window
+from coincide import Histogram, Stream, Window
 from coincide.learning import Learning, SensorStream, calibrate, errors_against
 from coincide.wire.declarations.template_proposal import TemplateProposal
 from services.common.log.faults import LogError
@@ -17,13 +18,15 @@ from services.history.archiving.folders import Archive
 from services.history.replaying.request import LearningRequest, RunError, request_in
 from services.history.replaying.run_folder import Reporter, RunFolder
 from services.history.runs.learning_run import LearningRun
+from spark_jobs.history import past_of
 from spark_jobs.settings import HistorySettings
 from tests.coincide.fusion.inputs import Row, frame
-from tests.services.history.replaying.test_answers import table_of
+from tests.services.history.replaying.test_answers import no_log, table_of
 from tests.test_contracts import faults
 
 START_S, EVERY_S, EVENTS = 1_700_000_000, 60, 300  # five hours, across midnight
 BEGIN_US, END_US = (START_S - EVERY_S // 2) * 10**6, (START_S + EVERY_S * EVENTS) * 10**6
+STREAMS = {"noise": Stream("noise"), "truth": Stream("truth")}
 ANY, SHARP = Histogram.uniform(-8, 0), Histogram.normal(0.1)
 #: How late each sensor reports on average, its present template, and how many events it reports.
 BAY = {"a": (0.0, SHARP, 300), "b": (0.0, SHARP, 300), "c": (0.0, SHARP, 300), "slow": (4.0, ANY, 300)}
@@ -65,7 +68,10 @@ def write(archive: Archive, batch: int, area: str, rows: Sequence[Row]) -> None:
 class Learner:
     """Runs, and what they proposed."""
 
-    def __init__(self, archive: Archive | None, max_detections: int = 5_000_000) -> None:
+    def __init__(
+        self, archive: Archive | None, max_detections: int = 5_000_000, streams: Mapping[str, Stream] = STREAMS
+    ) -> None:
+        self.streams = streams
         path = None if archive is None else archive.path
         self.settings = HistorySettings(archive_path=path, max_detections=max_detections)
         self.proposed: list[TemplateProposal] = []
@@ -74,7 +80,8 @@ class Learner:
     def run(self, folder: Path, is_cancelled: Callable[[], bool] = lambda: False, **asked: Any) -> dict[str, Any]:
         request = LearningRequest(**{"from_us": BEGIN_US, "to_us": END_US, "lo_s": -20.0, "hi_s": 20.0, **asked})
         self.reporter = Reporter(RunFolder(folder), request, is_cancelled, self.shares.append, every_s=0.0)
-        return LearningRun(request, self.settings, self.reporter, self.proposed.extend).execute()
+        past = replace(past_of(self.settings), topics=no_log)
+        return LearningRun(request, past, self.streams, self.reporter, self.proposed.extend).execute()
 
     def lines(self) -> dict[str, dict[str, Any]]:
         text = (self.reporter.folder.path / "templates.ndjson").read_text(encoding="utf-8")
@@ -131,6 +138,35 @@ def test_from_what_the_others_say_a_delay_is_learnt_without_any_truth(learner: L
     assert {*lines} == {*BAY}
     assert mean_s(lines["slow"]) == pytest.approx(-4, abs=0.1)
     assert [each.sensor for each in learner.proposed] == ["slow"]
+
+
+@pytest.mark.parametrize("asked", [{"reference_stream": "truth"}, {"streams": ("noise",)}])
+def test_reports_that_a_sensor_makes_again_teach_nothing(
+    archive: Archive, tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    """Each is made again 0.2 s later, that of the truth too, and the range begins between one and its echo."""
+    from_us = (START_S + EVERY_S) * 10**6 + 1
+    once = Learner(archive)
+    once.run(tmp_path / "once", area="bay", **asked, from_us=from_us)
+    for batch, rows in enumerate((reports(BAY, "noise", 1), truth("bay-clock")), 10):
+        write(archive, batch, "bay", [replace(row, id=f"{row.id}+", at_s=row.at_s + 0.2) for row in rows])
+    echoing = {name: replace(each, echo_s=0.5) for name, each in STREAMS.items()}
+    learner = Learner(archive, streams=echoing)
+    said = learner.run(tmp_path / "echoes", area="bay", **asked, from_us=from_us)
+    assert faults("learning-run", said) == []
+    assert said["echoes"] == sum(line["echoes"] for line in learner.lines().values()) >= 4 * (EVENTS - 2)
+    assert told(learner.lines()) == told(once.lines())
+    twice = Learner(archive)
+    twice.run(tmp_path / "twice", area="bay", **asked, from_us=from_us)
+    assert all(line["errors"] < EVENTS / 10 for line in twice.lines().values())  # nearly all are ambiguous
+
+
+def told(lines: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What lines say but for the time at which, and the echoes."""
+    return {
+        sensor: {**line, "echoes": 0, "learnt": line["learnt"] and {**line["learnt"], "proposed_at_us": 0}}
+        for sensor, line in lines.items()
+    }
 
 
 def test_each_learns_what_the_library_learns_from_its_errors(learner: Learner, tmp_path: Path) -> None:

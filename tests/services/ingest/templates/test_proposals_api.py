@@ -9,7 +9,15 @@ from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
-from coincide.wire.declarations.template_proposal import PROPOSALS, TemplateForm, TemplateProposal, proposal_in
+from coincide.clocks import Clock
+from coincide.wire.declarations.template_proposal import (
+    PROPOSALS,
+    OtherSensor,
+    SharedForm,
+    TemplateForm,
+    TemplateProposal,
+    proposal_in,
+)
 from services.common.access.audit import AuditTrail
 from services.common.log.faults import LogError
 from services.console.rest.documents import PageAnswer
@@ -121,6 +129,25 @@ def test_an_accepted_template_is_the_sensors_and_no_other_changes() -> None:
     assert topics.decide("p-both-acoustic", "accept").status_code == 200
     assert dict(topics.sensors[-1].streams) == {"seismic": LEARNT, "acoustic": CLOCK.shift(1)}
     assert topics.states() == {"p-both-seismic": "accepted", "p-both-acoustic": "accepted"}
+
+
+@pytest.mark.parametrize("clock", ["gw-7", "gw-8", None])
+def test_what_is_left_on_its_clock_is_accepted_with_the_whole(clock: str | None) -> None:
+    """Of another clock than the sensor's, or of none, it is told and no more."""
+    own, error = Histogram.uniform(-0.1, 0.1), Histogram.uniform(-30, 30)
+    gateway = Clock("gw-7", error).template(Histogram.uniform(-1, 1))
+    form, others = TemplateForm(**own.to_json()), [OtherSensor("geo", "seismic")]
+    error_form = TemplateForm(**Histogram.uniform(-20, 20).to_json())
+    shared = SharedForm(clock=clock, others=others, correlation=0.9, events=40, error=error_form, own=form)
+    topics = Topics([proposal("mic", "seismic", Histogram.uniform(-20, 20), shared=shared)])
+    topics.registry.apply({"mic": Sensor("mic", "bay", {"seismic": gateway}, names={"seismic": "coarse"})})
+    answer = topics.decide("p-mic-seismic", "accept")
+    assert answer.status_code == 200
+    assert (answer.json()["shared"]["clock"], answer.json()["shared"]["own"]) == (clock, own.to_json())
+    expected = own if clock == "gw-7" else gateway.own
+    [sensor] = topics.sensors
+    assert sensor.streams["seismic"] == Clock("gw-7", error).template(expected, Histogram.uniform(-20, 20))
+    assert dict(sensor.names) == ({} if clock == "gw-7" else {"seismic": "coarse"})
 
 
 def test_a_rejected_template_changes_nothing() -> None:
