@@ -52,4 +52,4 @@ def _id(feature: dict[str, Any]) -> str:
     named = [said.get(each) for each in IDS]
     if not any(named) and said.get("station"):
         named = [".".join(str(each) for each in (said.get("network"), said["station"]) if each)]
-    return str(next((each for each in (*named, feature.get("id")) if each not in (None, "")), ""))
+    return str(next((each for each in (*named, feature.get("id")) if isinstance(each, str | int) and each != ""), ""))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from coincide.command.faults import BadRows, CommandError
+import msgspec
+
+from coincide.command.faults import BadRows, CommandError, shown
 from coincide.errors import PlaceError
 from coincide.places import place_of_form
 from coincide.places.place import Place
+from coincide.wire.declarations.names import SENSOR_ID_IN_WORDS, SensorId
 
 MOST_STATIONS = 100_000
 
@@ -37,6 +40,11 @@ class Stations:
         """Add a station, or note why it cannot be used."""
         if not id_:
             self.bad.add(line, "the name of the sensor is empty")
+            return
+        try:
+            msgspec.convert(id_.encode().decode(), SensorId)
+        except (msgspec.ValidationError, UnicodeError):
+            self.bad.add(line, f"sensor {shown(id_)}: {SENSOR_ID_IN_WORDS} is allowed")
             return
         try:
             place = place_of_form(form)

@@ -46,6 +46,8 @@ class _Reader:
                 self._parser.ParseFile(file)
         except expat.ExpatError as error:
             raise CommandError(f"{self._path} line {error.lineno}: no XML: {expat.ErrorString(error.code)}") from None
+        except (LookupError, ValueError) as error:  # of the encoding that it declares
+            raise CommandError(f"{self._path}: no XML that can be read, such as UTF-8: {error}") from None
         for each in self._newest.values():
             self._stations.add(each.id, each.form, each.line)
 
@@ -55,8 +57,10 @@ class _Reader:
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         self._open.append(name.rpartition(":")[2])
-        if self._open[0] != _STATION[0] or len(self._open) > DEEPEST:
+        if self._open[0] != _STATION[0]:
             raise CommandError(f"{self._path}: no StationXML: it begins with <{self._open[0]}>, not <{_STATION[0]}>")
+        if len(self._open) > DEEPEST:
+            raise CommandError(f"{self._path}: no StationXML: elements are nested more than {DEEPEST} deep")
         self._text = ""
         if tuple(self._open) == _STATION[:2]:
             self._network = attributes.get("code", "")

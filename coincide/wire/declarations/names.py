@@ -22,6 +22,8 @@ REGISTERED_NAME_IN_WORDS = f"{_NAME_IN_WORDS}, of 1 to {LONGEST_NAME} characters
 #: Of a sensor, which is found by it under /v1/sensors.
 SensorId = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=_ADDRESSED)]
 
+SENSOR_ID_IN_WORDS = f"{FORMS_IN_WORDS[_ADDRESSED]} of 1 to {LONGEST_NAME} characters"
+
 #: Of a template; what looks like the id of one is none.
 TemplateName = Annotated[
     str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=rf"^(?!t-[0-9a-f]{{16}}\Z){_ADDRESSED[1:]}")

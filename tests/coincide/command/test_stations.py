@@ -58,12 +58,14 @@ def test_metres_in_a_frame(tmp_path: Path) -> None:
     assert places(out) == [("mic-1", {"x_m": 0.0, "y_m": 0.0}), ("mic-2", {"x_m": 12.5, "y_m": 3.0})]
 
 
+OTHER = {"area": "stations", "streams": {"seismic": {"point": True}}}
 HEADER = "sensor,lat,lon\n"
 BAD = [
     (HEADER + "a,42 30 N,13\n", "line 2: sensor 'a': lat is '42 30 N': decimal degrees: this is 42.500000"),
     (HEADER + "a,1,2\nb,0,0\n", "line 3: sensor 'b': lat, lon is (0, 0)"),
     (HEADER + "a,1,2\na,1,3\n", "line 3: sensor 'a' has another place on line 2"),
     (HEADER + "a,1\n", "line 2: "),
+    (HEADER + "st/1,1,2\n", "line 2: sensor 'st/1': a text without control characters"),
     (HEADER + ",1,2\n", "line 2: the name of the sensor is empty"),
     (HEADER + "a,,2\n", "line 2: sensor 'a': place is {'lon': 2.0}"),
     ("sensor,lat,lon,elevation_ft\na,1,2,3\n", "the column 'elevation_ft' is in feet"),
@@ -73,6 +75,8 @@ BAD = [
 ]
 BAD_XML = [
     ('<!DOCTYPE a [<!ENTITY b "c">]><FDSNStationXML/>', "line 1: it declares a document type"),
+    ("<?xml version='1.0' encoding='rot13'?><FDSNStationXML/>", "no XML that can be read, such as UTF-8"),
+    ("<FDSNStationXML>" + "<a>" * 64, "elements are nested more than 64 deep"),
     ("<html/>", "it begins with <html>, not <FDSNStationXML>"),
     ("<FDSNStationXML>\n<Network>", "line 2: no XML: no element found"),
     (XML.replace("42.5792", "?"), "line 5: sensor 'IV.ARRO': lat is '?': a number, not a text"),
@@ -98,6 +102,13 @@ def test_what_is_wrong_is_said_with_its_place(
     assert written.out == ""
 
 
+def test_a_name_that_is_no_utf_8(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "stations.csv"
+    file.write_bytes(b"sensor,lat,lon\n\xff,1,1\n")
+    assert main(["stations", str(file), *NEW]) == 1
+    assert "line 2: sensor '\\udcff': a text without control characters" in capsys.readouterr().err
+
+
 def test_the_rest_goes_on_where_that_is_asked_for(tmp_path: Path, capsys: Any) -> None:
     file = text(tmp_path / "stations.csv", HEADER + "a,1,2\nb,91,2\nc,3,4\n")
     assert main(["stations", str(file), *NEW, "--skip-bad"]) == 0
@@ -110,14 +121,17 @@ def test_stations_become_sensors_of_a_running_system_and_sensors_get_their_place
     one_process: OneProcess, tmp_path: Path, capsys: Any
 ) -> None:
     url = one_process.layout.url("ingest")
-    stations = text(tmp_path / "stations.csv", "sensor,lat,lon,elevation\nst/1,42.5,13,10\nst-2,42.6,13.1,20\n")
+    stations = text(tmp_path / "stations.csv", "sensor,lat,lon,elevation\nst-1,42.5,13,10\nst-2,42.6,13.1,20\n")
     moved = text(tmp_path / "moved.csv", "sensor,lat,lon\nst-2,42.7,13.1\nst-3,42.6,13.1\n")
     new = ["--area", "stations", "--stream", "seismic", "--uncertainty", "normal:0.2"]
     with nothing_left(one_process):
+        one_process.ingest.put("/v1/sensors/st-1", json=OTHER).raise_for_status()
         assert main(["stations", str(stations), *new, "--to", url]) == 1
         said = capsys.readouterr().err
-        assert "sensor 'st/1' was refused: " in said
+        assert "sensor 'st-1' was refused: it is there and differs" in said
         assert "1 refused, 1 created" in said
+        assert main(["stations", str(stations), *new, "--to", url, "--overwrite"]) == 0
+        assert "1 replaced, 1 unchanged" in capsys.readouterr().err
         assert main(["stations", str(moved), "--to", url]) == 1
         assert "1 placed, 1 refused" in capsys.readouterr().err
         sensor = one_process.ingest.get("/v1/sensors/st-2").json()

@@ -108,6 +108,18 @@ def _query(suffix: str) -> Callable[[bytes], None]:
     return take
 
 
+def _stations(suffix: str) -> Callable[[bytes], None]:
+    def take(content: bytes) -> None:
+        path, out = _file(f"stations{suffix}", content), own_folder() / "stations.yaml"
+        out.unlink(missing_ok=True)
+        kind = ["--area", "bay", "--stream", "seismic", "--uncertainty", "uniform:-1,1"]
+        _command("stations", path, *kind, "--skip-bad", "--out", out)
+        if out.exists():
+            load_declared(out, STREAMS)
+
+    return take
+
+
 def _configuration(content: bytes) -> None:
     """Read each file of config/, as the processes do when they start."""
     path = _file("declared.yaml", content)
@@ -144,6 +156,12 @@ DECLARED = {
     "streams": {"seismic": {"max_delay_s": 5, "longest_template_s": 8}},
 }
 ONLY = [{name: DECLARED[name] for name in names} for names in (["templates", "sensors"], ["streams"])]
+STATIONS = b"network,station,lat,lon,elevation\nIV,ARRO,42.5,12.7,253\n"
+STATION_XML = (
+    b'<FDSNStationXML><Network code="IV"><Station code="ARRO" startDate="2010-01-01"><Latitude>42.5</Latitude>'
+    b"<Longitude>12.7</Longitude><Elevation>253</Elevation></Station></Network></FDSNStationXML>"
+)
+POINT = {"properties": {"sensor": "IV.ARRO"}, "geometry": {"type": "Point", "coordinates": [12.7, 42.5, 253]}}
 OTHERS = [{"queries": [JOIN, CLIQUE]}, {"receivers": {"ops": WAYS[1], "me": {"people": {"urls": ["env:SECRET"]}}}}]
 
 
@@ -170,6 +188,9 @@ TARGETS = (
     Target("files/templates as yaml", LAW, _templates(".yaml"), lambda: _yaml(NAMED, ONLY[0])),
     Target("files/queries as json", LAW, _query(".json"), lambda: _dumped(JOIN, CLIQUE)),
     Target("files/queries as sql", LAW, _query(".sql"), lambda: [each.encode() for each in SQL]),
+    Target("files/stations as csv", LAW, _stations(".csv"), lambda: [STATIONS, STATIONS.replace(b",", b"|")]),
+    Target("files/stations as xml", LAW, _stations(".xml"), lambda: [STATION_XML]),
+    Target("files/stations as geojson", LAW, _stations(".geojson"), lambda: _dumped({"features": [POINT]})),
     Target(
         "files/configuration",
         "a settings error says what is wrong with the file",
