@@ -105,7 +105,7 @@ def test_a_query_that_is_suspended_in_many_areas_is_suspended_everywhere() -> No
 
 def test_candidates_beyond_the_limit_are_counted_but_never_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     work = CallCounts(monkeypatch)
-    work.watch(Search, "at_least_jointly", "judged", lambda _, search, members, threshold: len(members))
+    work.watch(Search, "_at_least_jointly", "judged", lambda _, search, members, threshold: len(members))
     core = started(put(0, {**CLIQUE, "joint_threshold": 0.5}), limits=Limits(max_candidates_per_detection=100))
     rows = [*at(*(f"p{nth}" for nth in range(14))), *at("s1", stream="s"), *at("p14", "p15", "p16")]
     assert len(matches(core.push([frame(0, rows)]))) == 91 + 14 + 15 + 16  # s1 with two of 14; p with s1 and another

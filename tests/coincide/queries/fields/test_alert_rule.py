@@ -13,7 +13,7 @@ from deploy.host.machine import ROOT
 VALIDATOR = Draft202012Validator(json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8")))
 EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}
 PLAIN = {"id": "q", "from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], "sensors": "different"}
-JOIN = {**PLAIN, "event": {"per_day": 2.0, "heard_by": 0.8, "arrives": "at_once"}}
+JOIN = {**PLAIN, "event": {"per_day": 2.0, "heard_by": 0.8, "arrives": "at_once", "rates": "declared"}}
 WINDOW = {"time_s": 3600.0, "slide_s": 60.0}
 SPELL = {"id": "s", "coalesce": {"from": "heat", "value": "attributes.c", "where": {"above": 40}}, "lasting_s": 60}
 READINGS = {"id": "r", "coalesce": {"from": "heat", "value": "attributes.c", "window": WINDOW}, "longest": True}

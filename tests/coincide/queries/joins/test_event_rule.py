@@ -34,7 +34,13 @@ def test_how_much_else_is_reported_may_be_said_too() -> None:
     query = Query.from_json(asked(event={**EVENT, "unpaired_per_day": 0.5}))
     assert query.event is not None
     assert query.event.unpaired_hz == 0.5 / 86_400
-    assert query.to_json()["event"] == {"per_day": 2.0, "heard_by": 0.8, "arrives": "at_once", "unpaired_per_day": 0.5}
+    assert query.to_json()["event"] == {
+        "per_day": 2.0,
+        "heard_by": 0.8,
+        "arrives": "at_once",
+        "unpaired_per_day": 0.5,
+        "rates": "declared",
+    }
     assert query_from_sql(sql_of(query), "bang") == query
 
 
