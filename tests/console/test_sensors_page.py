@@ -1,5 +1,6 @@
 """The page Sensors in a real browser: filter, open one, change it, add and remove one; and the streams."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,9 +12,11 @@ from playwright.sync_api import Locator, Page, expect
 from coincide import Histogram
 from coincide.wire.declarations.template_proposal import TemplateForm, TemplateProposal
 from coincide.wire.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from services.alerting.records.records import TOPICS
 from tests.console.conftest import opened_anew, shoot
 from tests.console.line import Line
 from tests.console.test_commands import reasons, run_copied
+from tests.services.alerting.sample_records import match
 
 pytestmark = pytest.mark.slow
 
@@ -289,6 +292,38 @@ def test_what_is_heard_of_a_sensor_is_said(open_page: OpenPage, line: Line) -> N
         "aria-label", "What it reports happened most likely 1 s to 2 s before."
     )
     shoot(page, "sensors-one")
+
+
+def test_how_slow_the_clock_of_a_sensor_was_is_a_line_in_time(open_page: OpenPage, line: Line) -> None:
+    clock = {"error": {"uniform": [-1, 1]}}
+    line.call("PUT", "ingest", "/v1/clocks/gw-7", json=clock).raise_for_status()
+    beside = {"area": "bay", "clock": "gw-7", "streams": {"noise": {"own": {"uniform": [-0.05, 0.05]}}}}
+    line.call("PUT", "ingest", "/v1/sensors/behind-1", json=beside).raise_for_status()
+    page = open_page("/sensors?sensor=behind-1")
+    expect(page.get_by_label("Its clock")).to_contain_text("None of the 0 newest matches tells how slow it was.")
+    now_us, told = time.time_ns() // 1000, []
+    for nth, slow_s in enumerate((3.0, 7.5, 12.1)):
+        at_us = now_us + nth * 1_000_000
+        offset = {"id": "gw-7", "mean_s": slow_s, "std_s": 0.3, "p05_s": slow_s - 0.5, "p95_s": slow_s + 0.5}
+        occurred = {"mean_us": at_us, "std_s": 0.1, "p05_us": at_us, "p95_us": at_us, "clocks": [offset]}
+        of = match(
+            f"m-clock-{nth}",
+            query="clocked",
+            sensors=("behind-1", "buoy-1"),
+            area="bay",
+            earliest_us=at_us,
+            latest_us=at_us,
+            occurred=occurred,
+        )
+        told.append((TOPICS.matches, b"bay", json.dumps(of).encode()))
+    line.store(told)
+    page = open_page("/sensors?sensor=behind-1")
+    clock_card = page.get_by_label("Its clock")
+    expect(clock_card).to_contain_text(
+        "The clock of gw-7 was 12.1 s slow; with 90 % between 11.6 s"
+    )
+    expect(clock_card).to_contain_text("How slow it was, by 3 matches")
+    expect(clock_card.get_by_role("img", name="3 matches in all")).to_be_visible()
 
 
 def test_what_was_learnt_is_accepted_or_rejected_and_nothing_changes_before(open_page: OpenPage, line: Line) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from services.console.pages.clock_words import shared_in_words
 from services.console.pages.history.asked_range import AskedRange
 from services.console.pages.history.run_words import (
     LEARNING_PATH,
@@ -22,7 +23,6 @@ from services.console.pages.history.run_words import (
 from services.console.pages.number_words import counted
 from services.console.pages.plain_table import plain_table
 from services.console.pages.sensors.sensor_table import address_of
-from services.console.pages.shared_words import shared_in_words
 from services.console.pages.shell import Words, change_button, choice, copy_button, figure, number_field, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.run_answers import LearningAnswer, LearntAnswer, LearntFitAnswer

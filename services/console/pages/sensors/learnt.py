@@ -10,8 +10,8 @@ from nicegui import ui
 
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
+from services.console.pages.clock_words import shared_in_words
 from services.console.pages.sensors.sensor_table import address_of
-from services.console.pages.shared_words import shared_in_words
 from services.console.pages.shell import Words, change_button, text_field
 from services.console.pages.viewer import Viewer
 from services.console.rest.documents import PageAnswer, TemplateAnswer

@@ -10,6 +10,7 @@ from nicegui import ui
 
 from services.console.drawing.template_picture import draw_template
 from services.console.drawing.template_words import said_of
+from services.console.pages.sensors.clock_line import show_clock
 from services.console.pages.sensors.heard import heard_of, show_heard
 from services.console.pages.sensors.learnt import show_proposals
 from services.console.pages.sensors.place_fields import place_words
@@ -62,6 +63,8 @@ class SensorView:
                     self._heard[stream] = ui.element("div").classes("row template-row")
         self._say_heard()
         ui.timer(LOOK_EVERY_S, self._look, immediate=False)
+        if sensor.clock is not None:
+            await show_clock(self._viewer, sensor.id, sensor.clock)
         present = {stream: templates[str(id_)] for stream, id_ in sensor.streams.items() if str(id_) in templates}
         await show_proposals(self._viewer, sensor.id, present)
         self._change()

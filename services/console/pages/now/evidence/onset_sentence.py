@@ -1,4 +1,4 @@
-"""When a match occurred, and how slow clocks were: its density, worked out by the library, and sentences."""
+"""When a match occurred: its density, worked out by the library."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from coincide.errors import CoincideError
 from coincide.probability import occurred, occurred_quantiles_us
 from coincide.queries import Query
 from services.console.drawing.table_columns import template_id
-from services.console.pages.time_words import duration
-from services.console.rest.documents import ClockAnswer, MatchAnswer, TemplateAnswer
+from services.console.rest.documents import MatchAnswer, TemplateAnswer
 
 BARS = 80  # of equal mass
 SAME_US = 1000  # a difference of the mean below it is rounding
@@ -40,16 +39,6 @@ def onset_bars(match: MatchAnswer, templates: Mapping[str, TemplateAnswer], quer
         return [OnsetBar(*each) for each in pairwise(occurred_quantiles_us(members, seen_us, window, shares))]
     except CoincideError:
         return []
-
-
-def clock_sentence(clock: ClockAnswer) -> str:
-    """Say how slow or fast a clock was."""
-    mean, low, high = map(_slow, (clock.mean_s, clock.p05_s, clock.p95_s))
-    return f"The clock of {clock.id} was {mean}; with 90 % between {low} and {high}."
-
-
-def _slow(seconds: float) -> str:
-    return f"{duration(abs(seconds))} {'fast' if seconds < 0 else 'slow'}"
 
 
 def window_of(match: MatchAnswer, query: Mapping[str, Any]) -> Window | None:

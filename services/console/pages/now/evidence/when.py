@@ -8,7 +8,8 @@ from nicegui import ui
 
 from services.console.drawing.density import DensityLane, draw_densities
 from services.console.drawing.table_columns import template_id
-from services.console.pages.now.evidence.onset_sentence import OnsetBar, clock_sentence
+from services.console.pages.clock_words import clock_sentence
+from services.console.pages.now.evidence.onset_sentence import OnsetBar
 from services.console.pages.shell import Words, figure
 from services.console.pages.time_words import TimeWords
 from services.console.rest.documents import MatchAnswer, TemplateAnswer

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from coincide import Histogram, Window, occurred
-from services.console.pages.now.evidence.onset_sentence import BARS, clock_sentence, onset_bars, window_of
+from services.console.pages.clock_words import clock_sentence
+from services.console.pages.now.evidence.onset_sentence import BARS, onset_bars, window_of
 from services.console.rest.documents import ClockAnswer, MatchAnswer, MemberAnswer, OccurredAnswer, TemplateAnswer
 
 TEMPLATES = {

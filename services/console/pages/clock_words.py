@@ -1,11 +1,30 @@
-"""What sensors' errors share, in words."""
+"""What is said of clocks that sensors share: how slow one was, and what errors have in common."""
 
 from __future__ import annotations
 
 from coincide import Histogram
+from services.console.pages.time_words import duration
+from services.console.rest.documents import ClockAnswer
 from services.console.rest.sensor_answers import ErrorAnswer, SharedAnswer
 
 NAMED = 5
+
+
+def clock_sentence(clock: ClockAnswer) -> str:
+    """Say how slow or fast a clock was."""
+    mean, low, high = map(slow, (clock.mean_s, clock.p05_s, clock.p95_s))
+    return f"The clock of {clock.id} was {mean}; with 90 % between {low} and {high}."
+
+
+def slow(seconds: float) -> str:
+    """Say how slow or fast something was.
+
+    Examples
+    --------
+    >>> slow(12.1), slow(-0.25)
+    ('12.1 s slow', '250 ms fast')
+    """
+    return f"{duration(abs(seconds))} {'fast' if seconds < 0 else 'slow'}"
 
 
 def shared_in_words(shared: SharedAnswer) -> str:
