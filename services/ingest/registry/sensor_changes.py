@@ -64,7 +64,7 @@ class SensorChanges:
         async with self.one.one_at_a_time:
             self.one.refuse_unless_ready()
             renewed = [replace(each, sensor=self._renewed(each.sensor)) for each in many]
-            wanted, refused = _with_places_of_one_kind(renewed, self.registry.snapshot)
+            wanted, refused = await run_in_threadpool(_with_places_of_one_kind, renewed, self.registry.snapshot)
             return refused + await self._make_all(wanted, overwrite=overwrite, who=who, changed_by=who.key)
 
     async def renew(self, followed: str, behind: Callable[[], Collection[str]], who: Caller) -> None:
