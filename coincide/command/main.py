@@ -22,6 +22,7 @@ from coincide.command.added_commands import AddedCommand, added_commands
 from coincide.command.arguments.chance_arguments import ChanceRequest, add_chance, chance_request
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest, add_coalesce, coalesce_request
 from coincide.command.arguments.explain_arguments import ExplainRequest, add_explain, explain_request
+from coincide.command.arguments.export_arguments import ExportRequest, add_export, export_request
 from coincide.command.arguments.join_arguments import (
     JoinRequest,
     QueryJoinRequest,
@@ -47,6 +48,7 @@ QuickRequest = (
     | SlidesRequest
     | LearnRequest
     | StationsRequest
+    | ExportRequest
 )
 Request = QuickRequest | ReplayRequest
 
@@ -61,6 +63,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., ArgumentParser], Callable[[Namespace,
     "slides": (add_slides, slides_request),
     "learn": (add_learn, learn_request),
     "stations": (add_stations, stations_request),
+    "export": (add_export, export_request),
 }
 
 
@@ -162,6 +165,10 @@ def _run_at_once(request: QuickRequest) -> None:
         from coincide.command.stations.station_import import run_stations  # noqa: PLC0415
 
         run_stations(request)
+    elif isinstance(request, ExportRequest):
+        from coincide.command.export import run_export  # noqa: PLC0415
+
+        run_export(request)
     else:
         from coincide.command.learn import run_learn  # noqa: PLC0415
 

@@ -245,7 +245,8 @@ def _coarser(cells: Cells, weight: FloatArray) -> tuple[Cells, FloatArray]:
     numbers, of = np.unique(number, axis=0, return_inverse=True)
     centres_m = low_m + numbers * (2 * half_m)
     centres_m[:, axis] += half_m[axis] / 2
-    return Cells(centres_m, half_m), np.bincount(of.ravel(), weight)
+    together: FloatArray = np.bincount(of.ravel(), weight).astype(np.float64)
+    return Cells(centres_m, half_m), together
 
 
 def _when_s(density: ReportDensity, found: FoundCells) -> tuple[float, float, float]:

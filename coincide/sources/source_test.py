@@ -246,7 +246,8 @@ class _Sets:
         """Return reported times of sets less the travel times from a place each, but for a time that all share."""
         away_m = self.members_m[rows] - places_m[:, None]
         travel_s = self.rule.travel.time_s(np.sqrt((away_m * away_m).sum(axis=2)))
-        return self.sets.reported_s[rows] - (travel_s - travel_s.mean(axis=1, keepdims=True))
+        corrected_s: FloatArray = self.sets.reported_s[rows] - (travel_s - travel_s.mean(axis=1, keepdims=True))
+        return corrected_s
 
     def probability(self, rows: IndexArray, places_m: FloatArray) -> FloatArray:
         """P of consistency of sets with a place each, (n,)."""

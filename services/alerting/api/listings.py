@@ -1,8 +1,8 @@
 """Lists of results: their parameters; one page as JSON, or all that pass the filters as a stream of another format."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,7 +18,16 @@ from coincide.arrays.instants import FROM_1980_ON, YEAR_1980_US
 from coincide.wire.fields import LONGEST_NAME
 from services.alerting.api.result_models import answers
 from services.alerting.exports.result_columns import Column, Times
-from services.alerting.exports.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
+from services.alerting.exports.result_formats import (
+    FORMATS,
+    MAP_MEDIA_TYPES,
+    MEDIA_TYPES,
+    NO_MORE,
+    AnyFormat,
+    Format,
+    body_with_times,
+    chosen_format,
+)
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import bounded
 from services.alerting.store.query_rows import unknown_queries
@@ -27,8 +36,6 @@ from services.common.clock import LAST_US, rfc_3339_us
 from services.common.http.pages import PageParameters, decode_cursor, encode_cursor, json_page, page_limit
 from services.common.http.problem import Problem
 from services.common.http.shares import Shares
-
-STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
 
 Accept = Annotated[str | None, Header(description="The format, where `format` names none.")]
 
@@ -41,10 +48,11 @@ FLAGS = {"false": False, "true": True, "any": None}
 QUERIES_MAX = 20
 
 
-def list_answers(page: type[Struct]) -> dict[int | str, dict[str, Any]]:
+def list_answers(page: type[Struct], more: Mapping[AnyFormat, str] = NO_MORE) -> dict[int | str, dict[str, Any]]:
     """Return the `responses` of a route that answers with a page as JSON, or streams all in another format."""
     described = answers(page, 404, 406, 422, 503)
-    described[200]["content"] |= STREAMED
+    streamed = [media_type for form, media_type in (*MEDIA_TYPES.items(), *more.items()) if form != "json"]
+    described[200]["content"] |= {media_type: {"schema": {"type": "string"}} for media_type in streamed}
     return described
 
 
@@ -87,14 +95,16 @@ Instant = Annotated[
 QueryIds = Annotated[list[Annotated[str, Field(max_length=LONGEST_NAME)]], BeforeValidator(_ids), AfterValidator(_few)]
 
 
+HOW_WRITTEN = (
+    "How the answer is written; left out, the header Accept decides. Only JSON has pages: the others stream everything "
+    "that passes the filters, or `limit` of it, newest first."
+)
+
+
 class ListParameters(PageParameters):
     """Which page of a list, and how it is written."""
 
-    format: Format | None = Field(
-        None,
-        description="How the answer is written; left out, the header Accept decides. Only JSON has pages: the others "
-        "stream everything that passes the filters, or `limit` of it, newest first.",
-    )
+    format: Format | None = Field(None, description=HOW_WRITTEN)
     times: Times | None = Field(
         None,
         description="rfc3339: beside each time in microseconds, `..._us`, the same in RFC 3339, without `_us` in its "
@@ -136,6 +146,7 @@ class Listing:
     body: Callable[[Any], str]
     columns: Sequence[Column]
     order: Order = NEWEST
+    more_formats: Mapping[AnyFormat, str] = field(default_factory=lambda: NO_MORE)
 
     def rows(
         self, connection: Connection, filters: Any, queries: Sequence[str], before: Any, limit: int
@@ -182,7 +193,7 @@ class Lists:
         newest: Callable[[Connection], int] | None = None,
     ) -> Response:
         """Return a page, or the stream of all that passes `filters`; `newest` gives a page its last_event_id."""
-        form = chosen_format(wanted.format, accept)
+        form = chosen_format(wanted.format, accept, listing.more_formats)
         queries = wanted.query if isinstance(wanted, QueryListParameters) else []
         with self._bounded.connect() as connection:
             unknown = unknown_queries(connection, queries)
@@ -231,10 +242,10 @@ class Lists:
 class Export(StreamingResponse):
     """A stream of results that is made as it is read; it takes one of the `seats`, or is refused if there is none."""
 
-    def __init__(self, content: Iterator[bytes], name: str, form: Format, seats: Shares) -> None:
+    def __init__(self, content: Iterator[bytes], name: str, form: AnyFormat, seats: Shares) -> None:
         suffix = f'attachment; filename="{name}.{form}"'
         headers = {"Vary": "Accept", **({} if form == "ndjson" else {"Content-Disposition": suffix})}
-        super().__init__(content, headers=headers, media_type=MEDIA_TYPES[form])
+        super().__init__(content, headers=headers, media_type=(MEDIA_TYPES | MAP_MEDIA_TYPES)[form])
         self._seats = seats
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,6 +12,7 @@ from coincide.wire.fields import INT64_MAX, LONGEST_NAME
 from coincide.wire.results.dead_letter import DeadLetter, Source
 from services.alerting.api.listings import (
     FLAGS,
+    HOW_WRITTEN,
     Accept,
     Instant,
     Listing,
@@ -32,6 +33,7 @@ from services.alerting.api.result_models import (
     answers,
 )
 from services.alerting.exports.result_columns import columns_of
+from services.alerting.exports.result_formats import MAP_MEDIA_TYPES, AnyFormat
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
@@ -46,6 +48,11 @@ from services.common.http.route_table import IN_PATH
 class MatchParameters(QueryListParameters):
     """Filters and page of GET /v1/matches."""
 
+    format: AnyFormat | None = Field(  # type: ignore[assignment]
+        None,
+        description=f"{HOW_WRITTEN} geojson and quakeml (1.2) have the matches whose place is told; quakeml those on "
+        "the Earth.",
+    )
     area: str | None = Field(None, max_length=LONGEST_NAME, description="Only matches in this area.")
     sensor: str | None = Field(
         None, max_length=LONGEST_NAME, description="Only matches with a member from this sensor."
@@ -102,15 +109,21 @@ SUREST = Order(
     _encode_place,
     _decode_place,
 )
-MATCHES = Listing("matches", match_rows.read_newest_first, _match_body, columns_of(Match))
-SUREST_MATCHES = Listing("matches", match_rows.read_surest_first, _match_body, columns_of(Match), SUREST)
+MATCHES = Listing("matches", match_rows.read_newest_first, _match_body, columns_of(Match), more_formats=MAP_MEDIA_TYPES)
+SUREST_MATCHES = Listing(
+    "matches", match_rows.read_surest_first, _match_body, columns_of(Match), SUREST, MAP_MEDIA_TYPES
+)
 
 
 def matches_router(engine: Engine, lists: Lists) -> APIRouter:
     """Return the routes that read matches."""
     router = APIRouter(prefix="/v1/matches", tags=["matches"])
 
-    @router.get("", responses=list_answers(MatchPage), summary="Matches, newest stored first, or the surest first")
+    @router.get(
+        "",
+        responses=list_answers(MatchPage, MAP_MEDIA_TYPES),
+        summary="Matches, newest stored first, or the surest first",
+    )
     def list_matches(wanted: Annotated[MatchParameters, Query()], accept: Accept = None) -> Response:
         """Return the matches that pass every filter, live ones unless asked otherwise.
 

@@ -4,8 +4,10 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
+from coincide.catalogue import geojson, located_match, quakeml
 from services.alerting.exports.result_columns import (
     Column,
     Parts,
@@ -20,13 +22,16 @@ from services.common.http.problem import Problem
 
 Kind = TypeVar("Kind")
 Format = Literal["json", "ndjson", "csv", "parquet"]
-MEDIA_TYPES: dict[Format, str] = {
+MapFormat = Literal["geojson", "quakeml"]
+AnyFormat = Format | MapFormat
+MEDIA_TYPES: dict[AnyFormat, str] = {
     "json": "application/json",
     "ndjson": "application/x-ndjson",
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
 }
-ACCEPTED: dict[str, Format] = {
+MAP_MEDIA_TYPES: dict[AnyFormat, str] = {"geojson": "application/geo+json", "quakeml": "application/xml"}
+ACCEPTED: dict[str, AnyFormat] = {
     **{media_type: form for form, media_type in MEDIA_TYPES.items()},
     "application/jsonl": "ndjson",
     "application/*": "json",
@@ -35,16 +40,20 @@ ACCEPTED: dict[str, Format] = {
 }
 
 
-def chosen_format(named: Format | None, accept: str | None) -> Format:
+NO_MORE: Mapping[AnyFormat, str] = {}
+
+
+def chosen_format(named: AnyFormat | None, accept: str | None, more: Mapping[AnyFormat, str] = NO_MORE) -> AnyFormat:
     """Return the format that `?format=` names, else the one that the header Accept likes best.
 
-    Raises `Problem`: 406 if the header takes none of them.
+    `more` are media types of formats that not all lists have. Raises `Problem`: 406 if the header takes none of them.
     """
     if named is not None or not accept:
         return named or "json"
-    best = best_liked(accept, ACCEPTED)
+    best = best_liked(accept, ACCEPTED | {media_type: form for form, media_type in more.items()})
     if best is None:
-        raise Problem(406, f"Accept: {accept[:80]!r}: allowed are {', '.join(MEDIA_TYPES.values())}, or ?format=")
+        allowed = ", ".join((*MEDIA_TYPES.values(), *more.values()))
+        raise Problem(406, f"Accept: {accept[:80]!r}: allowed are {allowed}, or ?format=")
     return best
 
 
@@ -124,8 +133,20 @@ def parquet(parts: Parts, columns: Sequence[Column], times: Times) -> Iterator[b
     return groups_of_rows(parts, columns, times)
 
 
-FORMATS: dict[Format, Callable[[Parts, Sequence[Column], Times], Iterator[bytes]]] = {
+def feature_collection(parts: Parts, columns: Sequence[Column], times: Times) -> Iterator[bytes]:  # noqa: ARG001 - as all
+    """Yield GeoJSON of the matches that have a place."""
+    return geojson(map(located_match, chain.from_iterable(parts)))
+
+
+def earthquakes(parts: Parts, columns: Sequence[Column], times: Times) -> Iterator[bytes]:  # noqa: ARG001 - as all
+    """Yield QuakeML of the matches that have a place on the Earth."""
+    return quakeml(map(located_match, chain.from_iterable(parts)))
+
+
+FORMATS: dict[AnyFormat, Callable[[Parts, Sequence[Column], Times], Iterator[bytes]]] = {
     "ndjson": ndjson,
     "csv": csv_text,
     "parquet": parquet,
+    "geojson": feature_collection,
+    "quakeml": earthquakes,
 }

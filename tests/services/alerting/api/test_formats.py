@@ -20,6 +20,7 @@ from services.alerting.exports import parquet_results
 from services.alerting.exports.result_formats import FORMATS, Format, chosen_format
 from services.common.http.problem import Problem
 from services.common.http.shares import NoPlaceError, Shares
+from tests.coincide.catalogue.test_catalogues import QUAKE
 from tests.services.alerting.clients import Api
 from tests.services.alerting.sample_records import (
     TOPICS,
@@ -393,3 +394,23 @@ def test_no_cell_of_any_text_is_a_formula_and_every_other_is_as_it_is(listing: L
 def test_numbers_below_zero_stay_numbers(api: Api) -> None:
     api.store(dead_letter_record("d-1", late_by_us=-5))
     assert read(api, "dead-letters", "csv")["late_by_us"].tolist() == [-5]
+
+
+def test_matches_on_a_map_and_in_a_catalogue_of_earthquakes(api: Api) -> None:
+    api.store(match_record("m-1"), match_record("m-2", place=QUAKE["place"], members=QUAKE["members"]))
+    collection = api.client.get("/v1/matches", headers={"Accept": "application/geo+json"})
+    assert [feature["id"] for feature in collection.json()["features"]] == ["m-2", "m-2-region"]
+    quakes = api.client.get("/v1/matches?format=quakeml")
+    assert quakes.headers["Content-Type"] == "application/xml"
+    assert quakes.text.count("<event ") == 1
+    assert 'filename="matches.quakeml"' in quakes.headers["Content-Disposition"]
+    assert api.client.get("/v1/episodes?format=geojson").status_code == 422
+    assert api.client.get("/v1/episodes", headers={"Accept": "application/geo+json"}).status_code == 406
+
+
+def test_columns_say_where_a_match_was(api: Api) -> None:
+    api.store(match_record("m-2", place=QUAKE["place"], members=QUAKE["members"]))
+    [row] = read(api, "matches", "parquet").to_dict("records")
+    assert row["place_peak_lat"] == QUAKE["place"]["peak"]["lat"]
+    assert row["place_ellipse_major_m"] == QUAKE["place"]["ellipse"]["major_m"]
+    assert row["place_occurred_mean_us"] == QUAKE["place"]["occurred"]["mean_us"]
