@@ -30,7 +30,7 @@ TEMPLATES = {"gps": Histogram.normal(sigma_s=0.01), "by-hand": Histogram.uniform
 @pytest.fixture
 def here(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let Spark, too, find the files of this test where it is: the blocks name them without a folder."""
-    java = spark.sparkContext._jvm
+    java: Any = spark.sparkContext._jvm
     files = java.org.apache.hadoop.fs.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()
     monkeypatch.chdir(tmp_path)
