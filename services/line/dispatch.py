@@ -16,8 +16,8 @@ COMPONENTS = "/components/"
 class Dispatch:
     """Hands a request to the component that has its path; what nobody has is for the `last` one.
 
-    `owners` says by the first part behind ``/v1/`` who has it; `end_streams` ends the responses that never end by
-    themselves; `at_end` is called when all components have ended.
+    `owners` says by the first part behind ``/v1/`` who has it, "" who answers what nobody has there; `end_streams` ends
+    the responses that never end by themselves; `at_end` is called when all components have ended.
     """
 
     def __init__(
@@ -48,8 +48,10 @@ class Dispatch:
             name, slash, rest = path.removeprefix(COMPONENTS).partition("/")
             if name in self._components and slash:
                 return name, f"/{rest}"
-        first = path.removeprefix("/v1/").partition("/")[0] if path.startswith("/v1/") else ""
-        return self._owners.get(first, self._last), path
+        if not path.startswith("/v1/"):
+            return self._last, path
+        first = path.removeprefix("/v1/").partition("/")[0]
+        return self._owners.get(first, self._owners.get("", self._last)), path
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Begin all components in their order, and end them in the reverse one."""

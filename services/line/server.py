@@ -71,7 +71,9 @@ def build_app(settings: LineSettings, log: LocalLog) -> Dispatch:
         registry = CollectorRegistry()
         thread = forward_thread(forward, log, names, registry)
         components["forwarding"] = thread_app("forwarding", thread, ingest, clients, registry)
-    owners = {first: name for name in ("alerting", "ingest") for first in firsts_of(components[name])}
+    owners = {first: name for name in ("alerting", "ingest") for first in firsts_of(components[name])} | {
+        "": "alerting"
+    }
     assert isinstance(alerting.application, FastAPI)  # noqa: S101 - `build_alerting` does
     return Dispatch(
         components,

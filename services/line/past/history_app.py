@@ -61,7 +61,7 @@ def history_app(settings: LineSettings, records: Log, clients: LogClients) -> Gu
         if missing is None:
             archiving.start()
         else:
-            log.warning("%s", missing)
+            log.info("%s", missing)  # whoever wants runs is told on /readyz, too
         yield
         await run_in_threadpool(archiving.stop)
         await run_in_threadpool(queue.stop, STOP_TIMEOUT_S)

@@ -53,3 +53,26 @@ def test_where_one_cannot_begin_it_says_why_and_ends_the_others() -> None:
     told = run(lambda name: component(name, said, "no database" if name == "b" else ""), "a", "b", "c")
     assert told == [{"type": "lifespan.startup.failed", "message": "no database"}]
     assert said == ["a lifespan.startup", "b lifespan.startup", "a lifespan.shutdown"]
+
+
+def test_a_path_of_the_api_that_nobody_has_is_answered_by_one_of_its_owners() -> None:
+    asked = list[tuple[str, str]]()
+
+    async def nothing_comes() -> Any:
+        raise AssertionError
+
+    async def nothing_goes(message: Any) -> None:
+        raise AssertionError(message)
+
+    def answering(name: str) -> Application:
+        async def answer(scope: Scope, _receive: Receive, _send: Send) -> None:
+            asked.append((name, scope["path"]))
+
+        return answer
+
+    dispatch = Dispatch({name: answering(name) for name in "abc"}, {"matches": "a", "sensors": "b", "": "a"}, last="c")
+    paths = "/v1/sensors/x", "/v1/matches", "/v1/match", "/v1/", "/", "/queries", "/components/b/readyz"
+    for path in paths:
+        asyncio.run(dispatch({"type": "http", "path": path}, nothing_comes, nothing_goes))
+    assert [name for name, _ in asked] == ["b", "a", "a", "a", "c", "c", "b"]
+    assert [path for _, path in asked] == [*paths[:-1], "/readyz"]
