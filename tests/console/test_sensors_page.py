@@ -77,7 +77,7 @@ def test_a_hall_has_a_plan_in_metres(open_page: OpenPage, line: Line) -> None:
     expect(page.get_by_label("What it is")).to_contain_text("at x 12.5 m, y 3 m in the area's frame")
     assert known(line, "sensors/hall-mic")["place"] == {"x_m": 12.5, "y_m": 3.0}
     page = open_page("/sensors?area=hall")
-    expect(page.get_by_role("group", name="Plan of hall: 1 sensors").get_by_label("hall-mic, silent")).to_be_visible()
+    expect(page.get_by_role("group", name="Plan of hall: 1 sensor").get_by_label("hall-mic, silent")).to_be_visible()
     shoot(page, "sensors-plan")
     line.call("DELETE", "ingest", "/v1/sensors/hall-mic", headers={"If-Match": "*"}).raise_for_status()
 

@@ -12,7 +12,7 @@ from nicegui.elements.mixins.text_element import TextElement
 WIDE, TALL, ROOM = 720, 320, 40
 MOST_NAMED, NEAR = 40, 30.0
 METRES_A_DEGREE = 111_320.0
-CLOSEST = 1000.0  # pixels a metre
+CLOSEST, OF_ONE_PLACE = 1000.0, 10.0  # pixels a metre
 _SCALES_M = [step * 10.0**power for power in range(-2, 7) for step in (1, 2, 5)]
 
 
@@ -37,7 +37,7 @@ def draw_sensor_maps(sensors: Sequence[MappedSensor]) -> None:
         drawn = [each for each in sensors if each.frame == frame]
         if frame is not None:
             ui.label(f"Plan of {frame}: x to the right, y upwards").classes("soft small")
-        _draw(drawn, f"{'Map' if frame is None else f'Plan of {frame}'}: {len(drawn)} sensors")
+        _draw(drawn, f"{'Map' if frame is None else f'Plan of {frame}'}: {len(drawn)} sensor{'s' * (len(drawn) > 1)}")
 
 
 class _Text(TextElement):
@@ -59,7 +59,8 @@ def _plane_m(places: Sequence[Mapping[str, float]]) -> list[tuple[float, float]]
 def _draw(sensors: Sequence[MappedSensor], words: str) -> None:
     places = _plane_m([each.place for each in sensors])
     (west, east), (south, north) = ((min(axis), max(axis)) for axis in zip(*places, strict=True))
-    scale = min((WIDE - 2 * ROOM) / max(east - west, 1e-6), (TALL - 2 * ROOM) / max(north - south, 1e-6), CLOSEST)
+    closest = CLOSEST if max(east - west, north - south) > 0 else OF_ONE_PLACE
+    scale = min((WIDE - 2 * ROOM) / max(east - west, 1e-6), (TALL - 2 * ROOM) / max(north - south, 1e-6), closest)
     picture = ui.element("svg").classes("sensor-map").props(f'viewBox="0 0 {WIDE} {TALL}" role=group')
     picture.props["aria-label"] = words
     at = [(WIDE / 2 + (x - (west + east) / 2) * scale, TALL / 2 - (y - (south + north) / 2) * scale) for x, y in places]

@@ -11,7 +11,7 @@ from nicegui import ui
 from services.console.pages.field_faults import FieldFaults
 from services.console.pages.shell import choice, number_field
 
-KINDS = {"earth": "latitude and longitude", "frame": "metres in a local frame"}
+KINDS = {"earth": "on the Earth", "frame": "in a local frame"}
 FIELDS = {
     "earth": {"lat": "Degrees north", "lon": "Degrees east", "height_m": "Height, m"},
     "frame": {"x_m": "x, m", "y_m": "y, m", "z_m": "z, m upwards"},
