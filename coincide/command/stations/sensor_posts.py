@@ -58,13 +58,23 @@ def _asked(url: str, method: str, path: str, document: object, kind: str) -> tup
     body = json.dumps(document).encode()
     request = urllib.request.Request(url.rstrip("/") + path, body, headers, method=method)  # noqa: S310 - http(s) alone
     try:
-        with urllib.request.urlopen(request, timeout=ANSWERED_WITHIN_S) as response:  # noqa: S310 - the user's own
+        with _opener.open(request, timeout=ANSWERED_WITHIN_S) as response:
             return response.status, _json(response.read(LONGEST_ANSWER))
     except urllib.error.HTTPError as error:
         with error:
             return error.code, _json(error.read(LONGEST_ANSWER))
     except OSError as error:
         raise CommandError(f"{url} does not answer: {getattr(error, 'reason', error)}") from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows nobody to another address: the key is for this one."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
 
 
 def _json(content: bytes) -> dict[str, Any]:

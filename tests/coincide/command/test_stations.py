@@ -1,7 +1,9 @@
 """`coincide stations`: places from the files that people have of them, as YAML and in a running system."""
 
 import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -152,6 +154,25 @@ def test_what_does_not_fit_together(asked: list[str], said: str, capsys: Any) ->
     with pytest.raises(SystemExit, match="2"):
         main(["stations", "x.csv", *asked])
     assert said in capsys.readouterr().err
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_nobody_is_followed_to_another_address(tmp_path: Path, capsys: Any) -> None:
+    file = text(tmp_path / "stations.csv", HEADER + "a,1,2\n")
+    with HTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+        Thread(target=server.handle_request).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert main(["stations", str(file), *NEW, "--to", url]) == 1
+    assert f"{url} answers 302" in capsys.readouterr().err
 
 
 def test_a_system_that_does_not_answer(tmp_path: Path, capsys: Any) -> None:
