@@ -7,16 +7,11 @@ from coincide.wire.declarations.clock_record import ClockId
 from coincide.wire.declarations.names import FORMS_IN_WORDS
 from services.common.http.problem import Problem
 from services.common.http.strict_requests import document_as
-from services.common.resources.resource import Resource, at_hand, version_of
-from services.ingest.registry.followed_changes import FollowedChanges
-from services.ingest.registry.registered_clocks import CLOCKS, ClockDocument, RegisteredClock, audited_clock
+from services.ingest.registry.followed_changes import Followed, FollowedChanges
+from services.ingest.registry.registered_clocks import CLOCKS, ClockDocument, RegisteredClock
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import refuse_too_large_template
-from services.ingest.registry.snapshot import Registry
-from services.ingest.registry.template_renewal import record_of
-from services.ingest.verdicts import Refused
-
-MOST_CLOCKS = 10_000
+from services.ingest.registry.snapshot import Registry, Use
 
 
 class _Identified(Struct):
@@ -25,41 +20,25 @@ class _Identified(Struct):
 
 def clock_changes(sensors: SensorChanges) -> FollowedChanges[RegisteredClock]:
     """Return the one way in which ingest changes clocks: detections are stamped by a change once it was made."""
-    registry = sensors.registry
-    return FollowedChanges(clock_resource(registry), sensors, registry.clocks.keys(), registry.uses_of_clocks)
+    return FollowedChanges(clocks_of(sensors.registry), sensors)
 
 
-def clock_resource(registry: Registry) -> Resource[RegisteredClock]:
+def clocks_of(registry: Registry) -> Followed[RegisteredClock]:
     """Return what clocks are."""
-    return Resource(
+
+    def refuse_unfit(use: Use, wanted: RegisteredClock) -> None:
+        refuse_too_large_template(wanted.error, "error")
+        registry.refuse_unfit_use(use, "error", registry.templates, {wanted.name: wanted})
+
+    return Followed(
         noun="clock",
         topic=CLOCKS,
-        not_ready_because=registry.unread,
-        present=at_hand(registry.clocks.get),
-        version=version_of,
-        read=lambda name, document, _: _clock_in(name, document),
-        document=lambda clock: clock.document,
-        refuse=lambda name, _, wanted: _refuse_impossible(registry, name, wanted),
-        record=record_of,
-        audited=audited_clock,
+        is_followed="are on the clock",
+        registered=registry.clocks,
+        uses=registry.uses_of_clocks,
+        read=_clock_in,
+        refuse_unfit=refuse_unfit,
     )
-
-
-def _refuse_impossible(registry: Registry, name: str, wanted: RegisteredClock | None) -> None:
-    use = registry.uses_of_clocks({name})[name]
-    if wanted is None and use.sensors:
-        raise Problem(409, f"{len(use.sensors)} sensors are on the clock {name!r}: change or remove them first")
-    if name not in registry.clocks and len(registry.clocks) >= MOST_CLOCKS:
-        raise Problem(409, f"there are {len(registry.clocks)} clocks, the most allowed; remove one first")
-    if wanted is None:
-        return
-    try:
-        refuse_too_large_template(wanted.error, "error")
-        registry.refuse_unfit_use(use, "error", registry.templates, {name: wanted})
-    except Refused as refused:
-        raise Problem(422, refused.detail) from None
-    except HistogramError as error:
-        raise Problem(422, f"the clock is not usable: {error}") from None
 
 
 def _clock_in(name: str, document: object) -> RegisteredClock:

@@ -4,6 +4,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
+import msgspec
+
+from coincide import Histogram
+from coincide.errors import HistogramError
+from coincide.templates.clocked import plain_from_json
 from services.common.log.records import Record
 
 log = logging.getLogger(__name__)
@@ -22,6 +27,25 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+def declared_record(
+    noun: str, key: bytes, value: bytes, decode: Callable[[bytes], R], parts: Callable[[R], tuple[str, msgspec.Raw]]
+) -> tuple[R, Histogram]:
+    """Return a record and the distribution in it; a `DeclaredError` says why it is none.
+
+    `parts` are its name, which is its key, too, and its distribution as JSON.
+    """
+    try:
+        record = decode(value)
+        name, distribution = parts(record)
+        histogram = plain_from_json(msgspec.json.decode(distribution))
+    except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as fault:
+        raise DeclaredError(f"not a {noun} record: {fault}") from fault
+    if key != name.encode():
+        raise DeclaredError(f"its key is {key[:200]!r}, its {noun} {name!r}: they must be equal")
+    return record, histogram
 
 
 class DeclaredByName(Mapping[str, T]):

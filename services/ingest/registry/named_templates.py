@@ -13,12 +13,10 @@ from msgspec import Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
-from coincide.templates.clocked import plain_from_json
 from coincide.templates.histogram import histogram_of_form
 from coincide.wire.declarations.sensor_record import TemplateRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
-from services.common.resources.resource import action
-from services.ingest.registry.declared_by_name import DeclaredByName, DeclaredError
+from services.ingest.registry.declared_by_name import DeclaredByName, declared_record
 
 TEMPLATES = "templates"
 VERSION: Final = 1
@@ -35,6 +33,11 @@ class NamedTemplate:
     histogram: Histogram
     change: LastChange = field(default=UNKNOWN_CHANGE, compare=False)
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """What declares it."""
+        return self.histogram.to_json()
+
     def to_record(self) -> bytes:
         """Return the value of its record, the same bytes for equal templates."""
         histogram = Raw(msgspec.json.encode(self.histogram.to_json()))
@@ -43,14 +46,10 @@ class NamedTemplate:
 
     @classmethod
     def from_record(cls, key: bytes, value: bytes) -> Self:
-        """Read what `to_record` wrote; raises `TemplateError`."""
-        try:
-            record = _decode(value)
-            histogram = plain_from_json(msgspec.json.decode(record.histogram))
-        except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as error:
-            raise DeclaredError(f"not a template record: {error}") from error
-        if key != record.template.encode():
-            raise DeclaredError(f"its key is {key[:200]!r}, its template {record.template!r}: they must be equal")
+        """Read what `to_record` wrote; raises `DeclaredError`."""
+        record, histogram = declared_record(
+            "template", key, value, _decode, lambda each: (each.template, each.histogram)
+        )
         return cls(record.template, histogram, record.change)
 
 
@@ -66,9 +65,3 @@ def unclocked_template(form: dict[str, Any]) -> Histogram:
     if "clock" in form:
         raise HistogramError("clock", form["clock"], "nothing: a sensor names its clock, and beside it this template")
     return histogram_of_form(form)
-
-
-def audited_template(name: str, before: NamedTemplate | None, after: NamedTemplate | None) -> tuple[str, str, Any, Any]:
-    """Return what the audit trail tells of a change: the action, its subject, and the template before and after it."""
-    was, now = (None if each is None else each.histogram.to_json() for each in (before, after))
-    return f"template.{action(before, after)}", name, was, now

@@ -13,12 +13,10 @@ from msgspec import Raw, structs
 from coincide import Histogram
 from coincide.clocks import Clock
 from coincide.errors import HistogramError
-from coincide.templates.clocked import plain_from_json
 from coincide.templates.histogram import histogram_of_form
 from coincide.wire.declarations.clock_record import ClockId, ClockParticulars, ClockRecord
 from coincide.wire.last_change import UNKNOWN_CHANGE, LastChange
-from services.common.resources.resource import action
-from services.ingest.registry.declared_by_name import DeclaredByName, DeclaredError
+from services.ingest.registry.declared_by_name import DeclaredByName, declared_record
 
 CLOCKS = "clocks"
 VERSION: Final = 1
@@ -72,13 +70,7 @@ class RegisteredClock:
     @classmethod
     def from_record(cls, key: bytes, value: bytes) -> Self:
         """Read what `to_record` wrote; raises `DeclaredError`."""
-        try:
-            record = _decode(value)
-            error = plain_from_json(msgspec.json.decode(record.error))
-        except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as fault:
-            raise DeclaredError(f"not a clock record: {fault}") from fault
-        if key != record.clock.encode():
-            raise DeclaredError(f"its key is {key[:200]!r}, its clock {record.clock!r}: they must be equal")
+        record, error = declared_record("clock", key, value, _decode, lambda each: (each.clock, each.error))
         change = LastChange(record.version, record.changed_at_us, record.changed_by)
         return cls(record.clock, error, ClockParticulars(label=record.label), change)
 
@@ -88,10 +80,3 @@ class RegisteredClocks(DeclaredByName[RegisteredClock]):
 
     def __init__(self, *, follows: bool = False) -> None:
         super().__init__(RegisteredClock.from_record, follows=follows)
-
-
-def audited_clock(
-    name: str, before: RegisteredClock | None, after: RegisteredClock | None
-) -> tuple[str, str, Any, Any]:
-    """Return what the audit trail tells of a change: the action, its subject, and the clock before and after it."""
-    return f"clock.{action(before, after)}", name, before and before.document, after and after.document

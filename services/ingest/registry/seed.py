@@ -27,13 +27,13 @@ from services.common.program.skeleton import exit_status, parser_of
 from services.common.settings import Streams, load_settings, load_streams
 from services.common.topics.compacted_topic import read_whole
 from services.common.topics.topic_names import DEFAULT_PREFIX, TopicNames
+from services.ingest.registry.followed_changes import audited
 from services.ingest.registry.named_templates import (
     TEMPLATES,
     NamedTemplate,
     NamedTemplates,
-    audited_template,
 )
-from services.ingest.registry.registered_clocks import CLOCKS, RegisteredClock, RegisteredClocks, audited_clock
+from services.ingest.registry.registered_clocks import CLOCKS, RegisteredClock, RegisteredClocks
 from services.ingest.registry.sensors import Sensor, audited_change
 from services.ingest.registry.sensors_file import load_declared
 from services.ingest.registry.sensors_topic import SENSORS, changes
@@ -225,9 +225,9 @@ def _publish(
                 batch.publish(topic, name.encode(), None if each is None else each.to_record())
             batch.wait()
         for name, clock in clocks[1].items():
-            audit.note(who, *audited_clock(name, clocks[0].get(name), clock))
+            audit.note(who, *audited("clock", name, clocks[0].get(name), clock))
         for name, template in templates[1].items():
-            audit.note(who, *audited_template(name, templates[0].get(name), template))
+            audit.note(who, *audited("template", name, templates[0].get(name), template))
         for name, sensor in sensors[1].items():
             audit.note(who, *audited_change(name, sensors[0].get(name), sensor))
         batch.wait()

@@ -24,10 +24,10 @@ from services.common.http.problem import Problem
 from services.common.http.strict_requests import json_in
 from services.history.replaying.request import LearningRequest, RunError, RunRequest, request_in
 from services.history.runs.run_server import read_learning, read_request
-from services.ingest.clocks.clock_changes import clock_resource
+from services.ingest.clocks.clock_changes import clocks_of
 from services.ingest.http.sensor_bulk import _read
 from services.ingest.registry.stream_changes import stream_resource
-from services.ingest.templates.template_changes import template_resource
+from services.ingest.templates.template_changes import templates_of
 from tests.coincide.fusion.saving.saved_states import QUERIES
 from tests.services.alerting.clients import STREAMS
 from tests.services.ingest.building import SENSORS, registry_of
@@ -115,16 +115,16 @@ class _Changes:
 def _template(body: bytes) -> None:
     form = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
     made: Histogram | None = _refused(lambda: template_of_form(form), HistogramError)
-    _refused(lambda: template_resource(_Changes.registry).read("clock", form, None))
+    _refused(lambda: templates_of(_Changes.registry).read("clock", form))
     if made is not None and Histogram.from_json(json.loads(json.dumps(made.to_json()))).id != made.id:
         raise BrokenLaw("another template is read than was written")
 
 
 def _clock(body: bytes) -> None:
-    clocks = clock_resource(_Changes.registry)
+    clocks = clocks_of(_Changes.registry)
     document = _refused(lambda: msgspec.json.decode(body), msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-    clock = _refused(lambda: clocks.read("gateway", document, None))
-    if clock is not None and clocks.read("gateway", json.loads(json.dumps(clock.document)), None) != clock:
+    clock = _refused(lambda: clocks.read("gateway", document))
+    if clock is not None and clocks.read("gateway", json.loads(json.dumps(clock.document))) != clock:
         raise BrokenLaw("another clock is read than was written")
 
 

@@ -200,7 +200,7 @@ def test_templates_are_listed_in_pages_and_so_many_at_most(line: Line, monkeypat
     rest = line.client.get("/v1/templates", params={"limit": 2, "cursor": page["next_cursor"]}).json()
     assert [each["name"] for each in (*page["items"], *rest["items"])] == ["buoy", "cable", "radio"]
     assert (len(page["items"]), rest["next_cursor"]) == (2, None)
-    monkeypatch.setattr("services.ingest.templates.template_changes.MOST_TEMPLATES", 3)
+    monkeypatch.setattr("services.ingest.registry.followed_changes.MOST_OF_A_KIND", 3)
     assert change(line, "PUT", "a fourth", CABLE).status_code == 409
     assert change(line, "PUT", "radio", CABLE, if_match="*").status_code == 200
 
