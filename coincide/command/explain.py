@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.command.answer_files import advance_of, shown_stages, write_sentences
+from coincide.command.answer_files import advance_of, check_place, shown_stages, write_sentences
 from coincide.command.arguments.explain_arguments import ExplainRequest
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.arguments.template_arguments import load_templates, parse_template
@@ -34,7 +34,7 @@ from coincide.thresholds.recorded_times import RecordedTime, recorded_time
 
 def run_explain(request: ExplainRequest) -> int:
     """Read, explain and write; return the number of sensors known."""
-    _check_out(request)
+    check_place(request.out, [request.query, *request.inputs])
     [query] = read_queries([request.query])
     seen = _sensors_of_files(request, query) if request.inputs else named_sensors(request.reading, query)
     explained = ExplainedQuery(query, seen.every, passing=seen.passing)
@@ -47,12 +47,6 @@ def run_explain(request: ExplainRequest) -> int:
         sentences.append(chosen_threshold(figures["least_threshold"], request.chance_per_day, explanation))
     write_sentences(request.out, {**figures, "sentences": sentences})
     return len(seen.every)
-
-
-def _check_out(request: ExplainRequest) -> None:
-    for path in (request.query, *request.inputs):
-        if request.out is not None and request.out.exists() and path.exists() and request.out.samefile(path):
-            raise CommandError(f"{request.out} is read and cannot be written as well: give --out another name")
 
 
 def named_sensors(reading: ReadOptions, query: Query) -> SeenSensors:
