@@ -37,10 +37,9 @@ from coincide.command.query_files import read_queries
 from coincide.command.reach_note import note_apart, noted_if_empty
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
-from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
-from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 from coincide.queries import Query
 from coincide.queries.explaining import explain, unreachable_because
+from coincide.queries.joins.role_batches import RoleBatches
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -76,6 +75,12 @@ class PlayedRoles:
             return None
         codes = _codes(self.arrivals.rows["equal", self.query.equal])
         return {role: codes[rows] for role, rows in self.of_role.items()}
+
+    @property
+    def joined(self) -> RoleBatches:
+        """What is joined."""
+        where = self.differ if self.may_meet_themselves else None
+        return RoleBatches(self.query, self.batches, self.keys, where)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -201,15 +206,12 @@ def _note_out_of_reach(played: PlayedRoles) -> None:
 
 
 def _blocks(played: PlayedRoles, advance: Advance) -> Iterator[Tuples]:
-    query, arguments = played.query, (played.batches, played.query.graph, played.keys, played.query.joint_threshold)
+    query, joined = played.query, played.joined
     if query.at_least is None:
-        where = played.differ if played.may_meet_themselves else None
-        return window_join_blocks(*arguments, where, query.sensors, progress=advance)
-    if played.may_meet_themselves:
+        return joined.blocks(advance)
+    if joined.where is not None:
         raise CommandError(f"query {query.id}: at_least with filters that overlap: coincide replay answers it")
-    limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
-    sets = window_join(*arguments, None, query.sensors, at_least=query.at_least, max_candidates=limit)
-    return iter([sets])
+    return iter([joined.sets()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,8 @@ from coincide.command.explain import seen_sensors
 from coincide.command.faults import CommandError
 from coincide.command.query_files import read_queries
 from coincide.command.query_join import PlayedRoles, read_played
-from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.queries.explaining import ChanceFigures, ExplainedQuery
-from coincide.slides import TimeSlides, time_slides
+from coincide.slides import TimeSlides
 from coincide.slides.sliding import COVERAGE
 
 DAY_S, DAY_H = 86_400, 24
@@ -50,19 +49,8 @@ def _slid(request: SlidesRequest, played: PlayedRoles, stages: Stages | None) ->
     query = played.query
     if query.at_least is not None and played.may_meet_themselves:
         raise CommandError(f"query {query.id}: at_least with filters that overlap: coincide slides cannot answer it")
-    return time_slides(
-        played.batches,
-        query.graph,
-        played.keys,
-        query.joint_threshold,
-        played.differ if played.may_meet_themselves else None,
-        query.sensors,
-        at_least=query.at_least,
-        max_candidates=query.limits.max_candidates_per_detection or MOST_CANDIDATES,
-        slides=request.slides,
-        least_step_s=request.least_step_s,
-        progress=advance_of(stages, "sliding"),
-    )
+    progress = advance_of(stages, "sliding")
+    return played.joined.slides(request.slides, progress, least_step_s=request.least_step_s)
 
 
 def _figures(request: SlidesRequest, found: TimeSlides, played: PlayedRoles) -> dict[str, Any]:

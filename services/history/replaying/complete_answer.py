@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from coincide import Histogram, Stream, window_join
+from coincide import Histogram, Stream
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.chunks.reach import graph_reach_us
 from coincide.fusion.control.control import ActiveQuery
@@ -21,8 +20,6 @@ from coincide.fusion.rows.batch_rows import AcceptedBatch, Backgrounds
 from coincide.fusion.rows.event_table import EventColumns, EventTable
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins import Tuples
-from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
-from coincide.joins.tuples.tuple_join import window_join_blocks
 from coincide.queries import Query
 from coincide.wire.results.match_record import MatchRecord
 from services.history.archiving.frame_rows import payloads_in, place_in
@@ -102,18 +99,14 @@ def _blocks(played: PlayedRows, query: Query, check: Callable[[], None]) -> Iter
     def heard(_share: float) -> None:
         check()
 
-    arguments = (played.batches, query.graph, played.keys, query.joint_threshold)
+    joined = played.joined(query)
     if query.at_least is None:
-        where = played.differ if played.may_meet_themselves else None
-        yield from window_join_blocks(*arguments, where, query.sensors, progress=heard)
+        yield from joined.blocks(heard)
         return
-    if played.may_meet_themselves:
+    if joined.where is not None:
         raise RunError(f"query {query.id} has at_least and filters that overlap: only --as-live answers it")
-    limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
-    work = HeldWork(MOST_PAIRS, check)
-    join = partial(window_join, at_least=query.at_least, max_candidates=limit, progress=heard, work=work)
     try:
-        yield join(*arguments, None, query.sensors)
+        yield joined.sets(heard, HeldWork(MOST_PAIRS, check))
     except HeldTooMuchError:
         raise RunError(
             f"more than {MOST_PAIRS:,} pairs of detections may be together in one part of the range: ask for a "

@@ -16,11 +16,10 @@ import pyarrow.compute as pc
 
 from coincide import Histogram
 from coincide.errors import CoincideError
-from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.queries import Query
 from coincide.queries.explaining import ChanceFigures, ExplainedQuery, KnownSensor
 from coincide.queries.joins.role_filter import Source
-from coincide.slides import TimeSlides, time_slides
+from coincide.slides import TimeSlides
 from services.history.replaying.archive_rows import HashRows
 from services.history.replaying.complete_answer import reach_us
 from services.history.replaying.match_curves import at_threshold, rounded
@@ -150,20 +149,8 @@ class SlidesTask:
         return PlayedRows.of(self.query, self.rows.read(keys[0])) if keys else None
 
     def _slid(self, played: PlayedRows, check: Callable[[], None]) -> TimeSlides:
-        query = self.query
-        return time_slides(
-            played.batches,
-            query.graph,
-            played.keys,
-            query.joint_threshold,
-            played.differ if played.may_meet_themselves else None,
-            query.sensors,
-            at_least=query.at_least,
-            max_candidates=query.limits.max_candidates_per_detection or MOST_CANDIDATES,
-            slides=self.slides,
-            most_matches=self.most_counted,
-            progress=lambda _share: check(),
-        )
+        joined = played.joined(self.query)
+        return joined.slides(self.slides, lambda _share: check(), most_matches=self.most_counted)
 
 
 def slides_told(answers: Sequence[SlidAnswer]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from coincide.fusion.matching.row_buffers import NO_GROUP, AttributeGroups
 from coincide.probability import occurrence_columns
 from coincide.queries import Query
 from coincide.queries.fields.checks import ATTRIBUTES
+from coincide.queries.joins.role_batches import RoleBatches
 from coincide.queries.joins.role_filter import ReadAttribute, Source
 from coincide.wire.payload import payload_json, reader
 from coincide.wire.results.match_record import MatchMember
@@ -63,6 +64,10 @@ class PlayedRows:
             for (one, rows), (other, other_rows) in combinations(self.of_source.items(), 2)
             if one.stream == other.stream
         )
+
+    def joined(self, query: Query) -> RoleBatches:
+        """Return what is joined, of this query or of it with another threshold."""
+        return RoleBatches(query, self.batches, self.keys, self.differ if self.may_meet_themselves else None)
 
     @cached_property
     def no_numbers(self) -> set[tuple[int, str]]:
