@@ -11,6 +11,7 @@ from coincide.wire.fields import LONGEST_NAME
 from services.common.http.pages import Page, PageParameters, page_of_names
 from services.common.http.problem import Problem
 from services.common.resources.routes import Described, add_routes
+from services.ingest.http.histogram_body import HistogramBody
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.followed_changes import FollowedChanges
 from services.ingest.registry.registered_clocks import RegisteredClock
@@ -20,11 +21,8 @@ from services.ingest.settings import IngestSettings
 CHOSEN = ("clocks",)  # what a cursor holds for
 
 
-class ErrorBody(BaseModel):
+class ErrorBody(HistogramBody):
     """The distribution of the time by which a clock may be slow."""
-
-    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
-    mass: list[float] = Field(description="probability of each bucket, summing to 1")
 
 
 class RegisteredClockBody(BaseModel):

@@ -21,6 +21,7 @@ from services.common.http.preconditions import Precondition
 from services.common.http.problem import Problem, try_again
 from services.common.http.route_table import IN_PATH
 from services.common.log.faults import LogError
+from services.ingest.http.histogram_body import EdgesSeconds, Mass
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.templates.proposals_topic import ReadProposals
@@ -60,8 +61,8 @@ class ProposalBody(BaseModel):
     id: str
     sensor: str
     stream: str
-    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
-    mass: list[float] = Field(description="probability of each bucket, summing to 1")
+    edges_s: EdgesSeconds
+    mass: Mass
     errors: int = Field(description="errors it was learnt from")
     pool: str = Field(description="whose errors: own, or of all of the same model or stream")
     wrong_share: float = Field(description="estimated share of wrong associations among them")

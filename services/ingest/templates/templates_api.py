@@ -17,6 +17,7 @@ from services.common.http.preconditions import entity_tag
 from services.common.http.problem import Problem
 from services.common.http.route_table import IN_PATH
 from services.common.resources.routes import Described, add_routes
+from services.ingest.http.histogram_body import EdgesSeconds, HistogramBody, Mass
 from services.ingest.http.request_limits import JsonBody
 from services.ingest.registry.followed_changes import FollowedChanges
 from services.ingest.registry.named_templates import NamedTemplate
@@ -32,13 +33,6 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
-class HistogramBody(BaseModel):
-    """A distribution of seconds."""
-
-    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
-    mass: list[float] = Field(description="probability of each bucket, summing to 1")
-
-
 class ClockBody(BaseModel):
     """A clock that several sensors report by."""
 
@@ -50,8 +44,8 @@ class TemplateBody(BaseModel):
     """A template: the distribution of (occurrence - reported time)."""
 
     id: str = Field(description="t- and a hash of the content")
-    edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
-    mass: list[float] = Field(description="probability of each bucket, summing to 1")
+    edges_s: EdgesSeconds
+    mass: Mass
     own: HistogramBody | None = Field(
         None, exclude_if=_is_absent, description="what is left of it once its clock is right; absent without one"
     )
