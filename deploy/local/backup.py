@@ -15,7 +15,7 @@ from services.backup.copies import restore_configuration
 from services.backup.database import database_file
 from services.backup.exact_logs import KafkaPlace
 from services.backup.folder import BackupError, Manifest, opened
-from services.backup.whole import Places, restore, save
+from services.backup.whole import SystemPlaces, restore, save
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.settings import CONFIG_VARIABLE, SettingsError, located
 from services.common.topics.topics_file import load_topics
@@ -83,12 +83,12 @@ def start_kafka(system: System) -> None:
         raise
 
 
-def _places(layout: Layout) -> Places:
+def _places(layout: Layout) -> SystemPlaces:
     environ = {**os.environ, **layout.overrides}
     database = settings_of(AlertingSettings, environ).database_url
     file = database_file(database)
     own = environ.get(CONFIG_VARIABLE)
-    return Places(
+    return SystemPlaces(
         KafkaPlace(layout.kafka),
         load_topics(ROOT / located(Path("config/topics.yaml"), environ), layout.topic_names),
         layout.topic_names,

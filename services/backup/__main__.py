@@ -12,7 +12,7 @@ from services.alerting.settings import AlertingSettings
 from services.backup.database import database_beside
 from services.backup.exact_logs import FilePlace, KafkaPlace
 from services.backup.folder import BackupError, in_words, opened
-from services.backup.whole import Places, restore, save
+from services.backup.whole import SystemPlaces, restore, save
 from services.common.program.skeleton import exit_status
 from services.common.settings import CONFIG_VARIABLE, load_settings, located
 from services.common.topics.topics_file import load_topics
@@ -34,11 +34,11 @@ def _run(given: argparse.Namespace) -> None:
         sys.stdout.write("There is no checkpoint: let fusion begin anew (docs/how-to/rebuild.md).\n")
 
 
-def _places(given: argparse.Namespace) -> Places:
+def _places(given: argparse.Namespace) -> SystemPlaces:
     settings = load_settings(AlertingSettings, Path("config/alerting.yaml"), os.environ)
     own = os.environ.get(CONFIG_VARIABLE)
     database = settings.database_url if given.log is None else f"sqlite:///{database_beside(given.log)}"
-    return Places(
+    return SystemPlaces(
         KafkaPlace(settings.kafka) if given.log is None else FilePlace(given.log, is_new=given.command == "restore"),
         load_topics(located(Path("config/topics.yaml"), os.environ), settings.topic_names),
         settings.topic_names,

@@ -24,7 +24,7 @@ TOPICS, CHECKPOINT, CONFIGURATION, DATABASE = "topics", "checkpoint", "config", 
 
 
 @dataclass(frozen=True)
-class Places:
+class SystemPlaces:
     """Where the parts of a system are."""
 
     log: LogPlace
@@ -35,7 +35,7 @@ class Places:
     configuration: Path | None = None  # COINCIDE_CONFIG
 
 
-def save(places: Places, folder: Path) -> Manifest:
+def save(places: SystemPlaces, folder: Path) -> Manifest:
     """Write a backup of a running system, and return what is in it; a `BackupError` says why there is none."""
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
     database = _database(places)
@@ -57,7 +57,7 @@ def save(places: Places, folder: Path) -> Manifest:
         return complete(unfinished, folder, content)
 
 
-def restore(folder: Path, manifest: Manifest, places: Places) -> bool:
+def restore(folder: Path, manifest: Manifest, places: SystemPlaces) -> bool:
     """Put the backup in ``folder``, which was `opened`, into a system that has nothing yet; only its log is there.
 
     Return whether the engine goes on from its state; else it has to begin anew from the topics. A `BackupError` says
@@ -98,7 +98,7 @@ def _restore_state(folder: Path, manifest: Manifest, names: TopicNames, checkpoi
     return carried is not None
 
 
-def _database(places: Places) -> Path | None:
+def _database(places: SystemPlaces) -> Path | None:
     if places.database_url is None:
         return None
     file = database_file(places.database_url)

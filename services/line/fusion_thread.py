@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from coincide.fusion.batches.batch_parts import BatchParts
 from coincide.fusion.batches.cores import CoreFactory
-from coincide.fusion.batches.live_shard import DEFERRALS, Entry, LiveShard, TopicRecord
+from coincide.fusion.batches.live_shard import DEFERRALS, AddressedRecord, Entry, LiveShard
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord, Topic
 from coincide.fusion.saving.state_format import StateError
@@ -74,7 +74,7 @@ class FusionThread(FollowerThread[LogReader]):
         self._problem: str | None = NOT_BEGUN
         self._positions: dict[TopicPartition, int] = {}
         self._reached: dict[TopicPartition, int] = {}  # of those, what is in the log
-        self._status: TopicRecord | None = None
+        self._status: AddressedRecord | None = None
         self._status_due_s = -float("inf")
 
     def why_not_ready(self) -> str | None:
@@ -131,7 +131,7 @@ class FusionThread(FollowerThread[LogReader]):
     def _push(self, records: Sequence[Record]) -> None:
         for each in records:
             self._positions[TopicPartition(self._names.short(each.topic), each.partition)] = each.offset + 1
-        told: list[TopicRecord] = []
+        told: list[AddressedRecord] = []
         state: dict[Entry, bytes | None] = {}
         deaths = self._deaths
         host = Host(self._ahead.stopped, deaths.begin(self._shard.version), deaths.at_work)
@@ -148,7 +148,7 @@ class FusionThread(FollowerThread[LogReader]):
             InputRecord(of_topic[each.topic], each.partition, each.offset, each.key, each.value) for each in records
         ]
 
-    def _due(self, told: Iterable[TopicRecord], *, at_once: bool) -> list[TopicRecord]:
+    def _due(self, told: Iterable[AddressedRecord], *, at_once: bool) -> list[AddressedRecord]:
         """Return what is to be told now: a status only now and then, for every batch has one."""
         due = [each for each in told if each.topic not in {STATUS, DEFERRALS}]
         for each in told:
@@ -158,7 +158,7 @@ class FusionThread(FollowerThread[LogReader]):
             due.append(self._status)
         return due
 
-    def _append(self, told: Sequence[TopicRecord], state: dict[Entry, bytes | None]) -> None:
+    def _append(self, told: Sequence[AddressedRecord], state: dict[Entry, bytes | None]) -> None:
         records = [NewRecord(self._names.full(topic), key, value) for topic, key, value in told]
         records += records_of(self._names.full(SHARD_STATE), state)
         self._log.append(records).result(APPEND_TIMEOUT_S)

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 
 from coincide.fusion.batches.batch_parts import BatchParts
 from coincide.fusion.batches.cores import CoreFactory
-from coincide.fusion.batches.live_shard import DEFERRALS, HEADER, Entry, LiveShard, TopicRecord
+from coincide.fusion.batches.live_shard import DEFERRALS, HEADER, AddressedRecord, Entry, LiveShard
 from coincide.fusion.control.host import Host
 from coincide.fusion.records.kafka_records import InputRecord
 from services.common.engine.carried_state import CarriedState
@@ -152,7 +152,7 @@ class FusionProcessor(StatefulProcessor):
             else:
                 self._state.updateValue(entry, (content,))
 
-    def _written(self, records: Sequence[TopicRecord]) -> pd.DataFrame:
+    def _written(self, records: Sequence[AddressedRecord]) -> pd.DataFrame:
         return pd.DataFrame([(self._topics[topic], *rest) for topic, *rest in records], columns=OUTPUT_COLUMNS)
 
 

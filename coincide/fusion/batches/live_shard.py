@@ -48,7 +48,7 @@ OUTPUT_TOPICS = ("matches", "episodes", "evidence", "dead-letters", "status", "s
 """Every topic that a shard writes to."""
 
 
-class TopicRecord(NamedTuple):
+class AddressedRecord(NamedTuple):
     """One record to be written to a topic; no value removes what had the key."""
 
     topic: str
@@ -57,10 +57,10 @@ class TopicRecord(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Step:
+class PartOutput:
     """What a part of a batch tells, in order, and what it changes of the state. The batch's last has the header."""
 
-    records: list[TopicRecord] = field(default_factory=list)
+    records: list[AddressedRecord] = field(default_factory=list)
     state: dict[Entry, bytes | None] = field(default_factory=dict)  # None: the entry goes
 
 
@@ -90,30 +90,30 @@ class LiveShard:
             core.recall(kept[HEALTH])
             return cls(number, int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
 
-    def take(self, records: Sequence[InputRecord], host: Host, parts: BatchParts) -> Iterator[Step]:
+    def take(self, records: Sequence[InputRecord], host: Host, parts: BatchParts) -> Iterator[PartOutput]:
         """Push a batch, part by part, and leave what is too much. All its steps count, or none does.
 
         Records may come in any order. The steps that are yielded before the last one free their memory.
         """
         waiting = [*self.backlog.records, *records]
-        told = [TopicRecord(ACTIVATIONS, *each) for each in self.pushed.records(self.number, waiting)]
-        step, status = Step(), None
+        told = [AddressedRecord(ACTIVATIONS, *each) for each in self.pushed.records(self.number, waiting)]
+        step, status = PartOutput(), None
         for part in parts.cut(waiting):
             if step.records:
                 yield step
-                step = Step()
+                step = PartOutput()
             status = self._push(part, host, parts, step)
         self.after_flood = parts.after_flood
         self._leave(parts.left, step)
         self._end(step)
         step.records.extend(told)
         if status is not None:
-            step.records.append(TopicRecord("status", *with_left(status, len(parts.left))))
+            step.records.append(AddressedRecord("status", *with_left(status, len(parts.left))))
         if parts.left:
-            step.records.append(TopicRecord(DEFERRALS, *deferral_record(self.number, parts.left)))
+            step.records.append(AddressedRecord(DEFERRALS, *deferral_record(self.number, parts.left)))
         yield step
 
-    def _push(self, part: Sequence[InputRecord], host: Host, parts: BatchParts, step: Step) -> OutputRecord:
+    def _push(self, part: Sequence[InputRecord], host: Host, parts: BatchParts, step: PartOutput) -> OutputRecord:
         output = self.core.push(part, host)
         self.pushed.took(part)
         step.records.extend(_answers(output))
@@ -125,24 +125,24 @@ class LiveShard:
         parts.took(part, answers, self.template_pairs - judged_before)
         return output.status
 
-    def _leave(self, left: Sequence[InputRecord], step: Step) -> None:
+    def _leave(self, left: Sequence[InputRecord], step: PartOutput) -> None:
         written, dropped = self.backlog.replace(left)
         step.state.update({(CHUNK, number): None for number in dropped})
         step.state.update({(CHUNK, number): content for number, content in written.items()})
 
-    def _end(self, step: Step) -> None:
+    def _end(self, step: PartOutput) -> None:
         self.version += 1
         step.state[HEADER] = self.version.to_bytes(_VERSION_BYTES) + self.pushed.encode() + self.core.header()
 
 
-def _answers(output: Output) -> list[TopicRecord]:
+def _answers(output: Output) -> list[AddressedRecord]:
     """Return all records of a part but its status."""
     return [
-        *(TopicRecord("matches", *record) for record in output.matches),
-        *(TopicRecord("episodes", *record) for record in output.episodes),
-        *(TopicRecord("evidence", *record) for record in output.evidence),
-        *(TopicRecord("dead-letters", *record) for record in output.dead_letters),
-        *(TopicRecord("sensor-health", *record) for record in output.health.values()),
+        *(AddressedRecord("matches", *record) for record in output.matches),
+        *(AddressedRecord("episodes", *record) for record in output.episodes),
+        *(AddressedRecord("evidence", *record) for record in output.evidence),
+        *(AddressedRecord("dead-letters", *record) for record in output.dead_letters),
+        *(AddressedRecord("sensor-health", *record) for record in output.health.values()),
     ]
 
 

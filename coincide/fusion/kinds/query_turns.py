@@ -15,7 +15,7 @@ from coincide.fusion.matching.search_work import (
     HeldTooMuchError,
     OutOfTimeError,
     PushTime,
-    StoppedError,
+    SupersededError,
 )
 from coincide.fusion.rows.areas import Areas
 from coincide.joins.search.work import checked
@@ -59,11 +59,11 @@ class QueryTurns:
         def check() -> None:
             turn.check()
             if self._is_stopped(active):
-                raise StoppedError
+                raise SupersededError
 
         try:
             return list(checked(answers(check), RECORDS_AT_ONCE, check))
-        except StoppedError:
+        except SupersededError:
             return []
         except OutOfTimeError as error:
             name = "max_query_s" if turn.most_s == self.limits.max_query_s else "max_push_s"

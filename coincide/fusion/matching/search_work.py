@@ -29,7 +29,7 @@ class HeldTooMuchError(Exception):
         self.held = held
 
 
-class StoppedError(Exception):
+class SupersededError(Exception):
     """A newer version of the query, whose record is still to come, pauses or removes it."""
 
 

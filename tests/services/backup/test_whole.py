@@ -10,7 +10,7 @@ import pytest
 
 from services.backup.exact_logs import ExactLocalLog, FilePlace
 from services.backup.folder import opened
-from services.backup.whole import Places, restore, save
+from services.backup.whole import SystemPlaces, restore, save
 from services.common.engine.carried_state import CarriedState
 from services.common.engine.shard_state import SHARD_STATE, entry_of, records_of
 from services.common.log.declared_topic import Topic
@@ -52,8 +52,8 @@ def backup(tmp_path: Path) -> Path:
     return tmp_path / "backup"
 
 
-def places(log: FilePlace, checkpoint: Path | None = None) -> Places:
-    return Places(log, TOPICS, NAMES, f"sqlite:///{log.path.with_name('alerting.sqlite3')}", checkpoint)
+def places(log: FilePlace, checkpoint: Path | None = None) -> SystemPlaces:
+    return SystemPlaces(log, TOPICS, NAMES, f"sqlite:///{log.path.with_name('alerting.sqlite3')}", checkpoint)
 
 
 def test_a_line_goes_on_from_a_backup_with_its_state(backup: Path, tmp_path: Path) -> None:
