@@ -19,7 +19,8 @@ from coincide.queries.joins.event_rule import EventRule
 
 FIRST_NUMBER = -(7 * 2**28)  # slots of matches without evidence are numbered from -3 * 2**29 down
 NUMBERS = 2**28
-HALF_EVENTS = 500.0  # what was heard counts half after so many events
+LEAST_HALF, MOST_HALF = 10.0, 500.0  # events after which what was heard counts half: at first, and in the end
+SHARE_OF_SEEN = 0.125  # of all events seen, in between: the first ones were judged by the word, and are soon forgotten
 MOST_SENSORS = 256  # of which it is remembered who hears events
 DIGITS = 9
 
@@ -74,12 +75,13 @@ class LearntRates(Struct, array_like=True, frozen=True):
     lasts_s: float
     groups: float
     events: float
+    seen: float  # events, none of which has faded
     sensors: dict[str, Heard]
 
     @classmethod
     def begun(cls, query: str, area: AreaKey, minute: int) -> LearntRates:
         """Return what is known after the first minute with a match: it says when watching began, and does not count."""
-        return cls(FORMAT, 0, query, *area, minute + 1, 0.0, 0.0, 0.0, {})
+        return cls(FORMAT, 0, query, *area, minute + 1, 0.0, 0.0, 0.0, 0.0, {})
 
     def lasting_s(self, minute: int) -> float:
         """Return how much time is counted before a minute."""
@@ -87,7 +89,8 @@ class LearntRates(Struct, array_like=True, frozen=True):
 
     def after(self, minute: int, told: MinuteHeard) -> LearntRates:
         """Return what is known after a minute; what was before fades by the events that came in it."""
-        kept = 2 ** (-told.events / HALF_EVENTS)
+        half = min(max(self.seen * SHARE_OF_SEEN, LEAST_HALF), MOST_HALF)
+        kept = 2 ** (-told.events / half)
         sensors = {name: heard.faded(kept) for name, heard in self.sensors.items()}
         for name, heard in told.sensors.items():
             sensors[name] = sensors.get(name, Heard()).and_then(heard)
@@ -98,6 +101,7 @@ class LearntRates(Struct, array_like=True, frozen=True):
             lasts_s=self.lasting_s(minute) * kept + max(minute + 1 - max(self.until, minute), 0) * MINUTE_US / 1e6,
             groups=self.groups * kept + told.groups,
             events=self.events * kept + told.events,
+            seen=self.seen + told.events,
             sensors={name: sensors[name] for name in sorted(ranked)},
         )
 
@@ -107,13 +111,14 @@ class LearntRates(Struct, array_like=True, frozen=True):
         if not lasts_s or len(names) < 2 or not self.groups:
             return None
         of = [self.sensors[name] for name in names]
+        whole = self.seen / self.events if self.events > 0 else 1.0  # as if nothing had faded: the word does not either
         hearings = Hearings(
-            lasts_s,
-            self.events,
-            np.array([each.heard for each in of]),
-            np.array([each.reported_hz for each in of]) * lasts_s,
+            lasts_s * whole,
+            self.events * whole,
+            np.array([each.heard for each in of]) * whole,
+            np.array([each.reported_hz for each in of]) * lasts_s * whole,
             np.array([each.alive for each in of]) / self.groups,
-            np.array([each.came for each in of]),
+            np.array([each.came for each in of]) * whole,
         )
         learnt = learnt_rates(Network(names, rule.events_hz, rule.heard_by, None), hearings)
         heard_by = [round(each, DIGITS) for each in learnt.heard_by.tolist()]

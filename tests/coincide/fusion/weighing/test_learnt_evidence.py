@@ -132,7 +132,7 @@ class SlowRates:
     """What is learnt, summed up match by match: with pairs, each match is a whole event or none."""
 
     def __init__(self, until: int) -> None:
-        self.until, self.lasts_s, self.groups, self.events = until, 0.0, 0.0, 0.0
+        self.until, self.lasts_s, self.groups, self.events, self.seen = until, 0.0, 0.0, 0.0, 0.0
         self.heard, self.came, self.alive = (defaultdict[str, float](float) for _ in range(3))
 
     def begin(self, minute: int) -> None:
@@ -141,13 +141,16 @@ class SlowRates:
     def events_hz(self) -> float:
         names = sorted(self.alive)
         heard, came, alive = (np.array([of[name] for name in names]) for of in (self.heard, self.came, self.alive))
+        whole = self.seen / self.events
         most = np.full(len(names), 1_000 * self.lasts_s)
-        hearings = Hearings(self.lasts_s, self.events, heard, most, alive / self.groups, came)
+        hearings = Hearings(
+            self.lasts_s * whole, self.seen, heard * whole, most * whole, alive / self.groups, came * whole
+        )
         return learnt_rates(Network(names, WORD["per_day"] / 86_400, WORD["heard_by"], None), hearings).events_hz
 
     def end(self, groups: Sequence[Sequence[Record]]) -> None:
         now = sum(each["posterior"] for own in groups for each in own)
-        self._fade(2 ** (-now / 500))
+        self._fade(2 ** (-now / min(max(self.seen / 8, 10), 500)))
         for own in groups:
             for name in SENSORS:  # which report all the time
                 self.alive[name] += 1
@@ -155,7 +158,7 @@ class SlowRates:
             for each in own:
                 for member in each["members"]:
                     self.heard[member["sensor"]] += each["posterior"]
-        self.events, self.groups = self.events + now, self.groups + len(groups)
+        self.events, self.seen, self.groups = self.events + now, self.seen + now, self.groups + len(groups)
         self.lasts_s, self.until = self.lasts_s + 60.0, self.until + 1
 
     def _fade(self, kept: float) -> None:
