@@ -18,7 +18,7 @@ class IngestMetrics:
         self.refused = {reason: refused.labels(reason.value) for reason in Reason}
         self.unacknowledged = self._counter(
             "detections_unacknowledged",
-            "Valid detections not acknowledged in time by the log; their POSTs got 503.",
+            "Valid detections not acknowledged by the log; their POSTs got 503.",
         )
         posts = self._counter("posts", "POSTs of detections, by HTTP status.", "status")
         self.posts = {status: posts.labels(str(status)) for status in POST_STATUSES}

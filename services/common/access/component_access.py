@@ -39,22 +39,23 @@ class ComponentAccess:
         refused, unaudited = access_metrics(component, registry)
         self.ring, self.registry = KeyRing(), registry
         self.needs_key = settings.needs_key
-        self._names = names = settings.topic_names
+        names = settings.topic_names
         self.clients, self._is_owner = clients or LogClients.of(settings), clients is None
+        self._how_first = first_key(names, self.clients.log.option)
         self.publisher = publisher or self.clients.records(AUDIT_TIMEOUT_S)
         self.audit = AuditTrail(component, self.publisher, unaudited.inc)
         self.guard = Guard(
             Origins(settings.host, settings.allowed_hosts, settings.allowed_origins),
             self.ring,
             needs_key=settings.needs_key,
-            names=names,
+            how_first=self._how_first,
             on_refused=lambda reason: refused.labels(reason).inc(),
         )
         self._follower = TopicFollower(names.full(KEYS), KeysView(self.ring, self._warn), self.clients.reader)
 
     def _warn(self) -> None:
         if self.needs_key:
-            log.warning("every request needs a key, and there is none: make the first with %s", first_key(self._names))
+            log.warning("every request needs a key, and there is none: make the first with %s", self._how_first)
 
     def start(self) -> None:
         """Begin to follow the keys."""

@@ -17,7 +17,7 @@ from services.common.access.key_scopes import needed_scope
 from services.common.access.origins import Origins, has_body, why_not_content_type
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.http.route_table import why_not_path
-from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
+from services.common.topics.topic_names import TopicNames
 
 #: The headers that the guard reads, in small letters; of one that is given twice both values, with a comma between.
 HEADERS = frozenset(
@@ -36,9 +36,9 @@ _PREFLIGHT = {
 _EXPOSED = "ETag, Location, Retry-After, WWW-Authenticate"
 
 
-def first_key(names: TopicNames) -> str:
-    """Return the command that makes the first key of a system."""
-    return f"python -m services.common.access{names.option} create --scope admin"
+def first_key(names: TopicNames, log_option: str = "") -> str:
+    """Return the command that makes the first key of a system; `log_option` is that of its `Log`."""
+    return f"python -m services.common.access{log_option}{names.option} create --scope admin"
 
 
 class Refusal(Exception):  # noqa: N818 - a verdict, not a mishap
@@ -61,7 +61,7 @@ class Ruling(NamedTuple):
 class Guard:
     """Rules on requests, from any thread; `on_refused` is called with the reason of each refusal.
 
-    Whoever shows a key is held to it, even where `needs_key` is false.
+    Whoever shows a key is held to it, even where `needs_key` is false. `how_first` is the command that makes the first.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Guard:
         ring: KeyRing,
         *,
         needs_key: bool,
-        names: TopicNames = DEFAULT_NAMES,
+        how_first: str = "",
         on_refused: Callable[[str], object] = lambda _: None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._origins, self._ring, self._needs_key = origins, ring, needs_key
-        self._on_refused, self._clock_s, self._names = on_refused, clock_s, names
+        self._on_refused, self._clock_s, self._how_first = on_refused, clock_s, how_first
         self._paid_until_s: dict[str, float] = {}
 
     def rule(
@@ -146,7 +146,7 @@ class Guard:
         if not self._ring.is_caught_up:
             raise Refusal(503, "keys_unread", "the keys have not been read yet", {"Retry-After": "1"})
         if credentials is None:
-            first = "" if len(self._ring) else f"; none exists yet, make the first with {first_key(self._names)}"
+            first = "" if len(self._ring) else f"; none exists yet, make the first with {self._how_first}"
             detail = f"a key is needed: Authorization: Bearer ck_...{first}"
             raise Refusal(401, "no_key", detail, {"WWW-Authenticate": "Bearer"})
         kind, _, text = credentials.partition(" ")

@@ -35,7 +35,7 @@ class KafkaLog:
     Kafka is away, an append fails at once.
     """
 
-    name = "Kafka"
+    name, option = "Kafka", ""
 
     def __init__(
         self,

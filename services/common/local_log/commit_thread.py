@@ -34,7 +34,7 @@ class CommitThread(threading.Thread):
         self._clock_us, self._tidied_every_s = clock_us, tidied_every_s
         self._tidies_at_s = time.monotonic() + tidied_every_s
         self._tidying: Iterator[int] | None = None
-        self._fault = ""
+        self._fault = self._refusal = ""
         self.transactions = 0  # that have appended something
         with file.telling():
             self._connection = file.connect()
@@ -54,11 +54,19 @@ class CommitThread(threading.Thread):
             self.transactions += 1
             self._note_others()  # first: what they were told is done holds for what is appended after it
             self._commits.note(written)
+            self._refusal = ""
         except Exception as error:  # whatever it is, somebody waits for it
             outcomes = [error] * len(appends)
+            self._say_refusal(str(error))
         for append, outcome in zip(appends, outcomes, strict=True):
             append.settle(outcome)
         self._commits.wake()  # last: who reads keeps Python's lock for milliseconds
+
+    def _say_refusal(self, refusal: str) -> None:
+        """Say why nothing is appended, once: whoever waits tells others less, or tries again without a word."""
+        if refusal != self._refusal:
+            log.warning("nothing is appended: %s", refusal)
+        self._refusal = refusal
 
     def _look_after(self, *, looks: bool) -> None:
         """Tell readers what others have written, and do a step of tidying; whatever fails, the thread stays."""

@@ -42,6 +42,7 @@ class LocalLog:
         self._thread.start()
 
     name = "the log"
+    option = " --log FILE"  #: without the path, which not everybody may know
     problem: None = None  #: a file is there or one is told; see `Log`
 
     @property

@@ -20,6 +20,10 @@ class Log(Protocol):
         """How a person calls it, at the beginning of a sentence or within."""
 
     @property
+    def option(self) -> str:
+        """By which option a command of ours is told of this log, with a space before it; Kafka needs none."""
+
+    @property
     def problem(self) -> str | None:
         """Why nothing can be appended now, in one sentence for everybody; None: it can, as far as is known."""
 

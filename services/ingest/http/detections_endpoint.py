@@ -100,7 +100,7 @@ class DetectionsEndpoint:
         if outcome.unacknowledged:
             retry = {"Retry-After": str(self._settings.retry_after_s)}
             who = self._intake.publisher.log_name
-            detail = f"{who} did not acknowledge {outcome.unacknowledged} detections in time; repeat the whole POST"
+            detail = f"{who} did not acknowledge {outcome.unacknowledged} detections; repeat the whole POST"
             return _problem(503, detail, outcome, retry)
         if not outcome.accepted:
             return _problem(422, "no detection was accepted", outcome)

@@ -49,7 +49,7 @@ Fault = Literal["before", "after", None]
 class ShakyLog:
     """A log of which some appends fail, before or after they are written; the last of `fails` comes first."""
 
-    name, problem = "the log", None
+    name, option, problem = "the log", "", None
 
     def __init__(self, log: LocalLog, fails: Sequence[Fault]) -> None:
         self._log, self._fails = log, list(fails)

@@ -84,7 +84,9 @@ def test_killed_after_every_post_it_tells_every_match_once_and_under_the_id_that
 
 def test_where_keys_are_needed_the_first_is_made_beside_the_running_line(tmp_path: Path) -> None:
     with running(tmp_path, COINCIDE_INGEST_REQUIRE_KEYS="true", COINCIDE_ALERTING_REQUIRE_KEYS="true") as line:
-        assert line.call("GET", "/v1/sensors").status_code == 401
+        refused = line.call("GET", "/v1/sensors")
+        assert refused.status_code == 401
+        assert "python -m services.common.access --log FILE create --scope admin" in refused.json()["detail"]
         create = ["--log", str(tmp_path / "log.sqlite3"), "create", "--scope", "read"]
         made = subprocess.run([*KEYS, *create], capture_output=True, text=True, cwd=ROOT, check=True)
         key = {"Authorization": f"Bearer {made.stdout.strip()}"}

@@ -84,7 +84,9 @@ def fill(log: LocalLog) -> None:
         log.append([NewRecord("t", b"k", b"x" * 3_000)]).result(WAIT_S)
 
 
-def test_a_file_that_may_not_grow_is_told_and_can_be_appended_to_once_it_may(tmp_path: Path) -> None:
+def test_a_file_that_may_not_grow_is_told_and_can_be_appended_to_once_it_may(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with closing(LocalLog(tmp_path / "log.sqlite")) as log:
         log.create_topics({"t": Topic(partitions=1)})
         [(pages,)] = log._thread._connection.execute("PRAGMA page_count").fetchall()
@@ -92,6 +94,9 @@ def test_a_file_that_may_not_grow_is_told_and_can_be_appended_to_once_it_may(tmp
         with pytest.raises(LogError, match="there is no room left for the log") as told:
             fill(log)
         assert told.value.is_retriable
+        with pytest.raises(LogError):
+            fill(log)
+        assert caplog.messages == [f"nothing is appended: {told.value}"]  # once
         log._thread._connection.execute("PRAGMA max_page_count = 1000000")
         [position] = log.append([NewRecord("t", b"k", b"there is room")]).result(WAIT_S)
     found = records_in(tmp_path / "log.sqlite", "t")

@@ -33,7 +33,7 @@ DECLARED = {"reef.detections": Topic(partitions=3), "reef.dead-letters": Topic(p
 class HeldLog:
     """A log in a file; while it holds, appends are settled when the test says so."""
 
-    name = "the log"
+    name, option = "the log", ""
 
     def __init__(self, folder: Path) -> None:
         self._log = LocalLog(folder / "log.sqlite")
