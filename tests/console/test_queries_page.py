@@ -115,13 +115,15 @@ def test_a_join_says_what_is_known_of_events_and_tells_only_of_what_is_sure(open
     per_day = page.get_by_label("Events come so often a day")
     per_day.fill("2")
     page.get_by_label("A sensor hears one with probability").fill("0.9")
+    page.get_by_label("Other reports of a sensor a day").fill("30")
     page.get_by_label("One reaches").select_option("within_window")
     page.get_by_label("These rates").select_option("learnt")
     page.get_by_label("Tell somebody").select_option("warning")
     page.get_by_label("sure of one event at least").fill("0.99")
     shoot(page, "queries-form-event")
     query = saved(page, line, "sure")
-    assert query["event"] == {"per_day": 2, "heard_by": 0.9, "arrives": "within_window", "rates": "learnt"}
+    numbers = {"per_day": 2, "heard_by": 0.9, "unpaired_per_day": 30}
+    assert query["event"] == {**numbers, "arrives": "within_window", "rates": "learnt"}
     assert query["alert"]["min_posterior"] == 0.99
 
 

@@ -93,7 +93,8 @@ class DifferenceView:
     async def _found(self, told: ComparisonAnswer) -> list[MatchDifference]:
         """Return what differs, each with its match where that can be read."""
         sure = [] if told.evidence is None else told.evidence.changed
-        own = await self._matches_of(self._run.run, {*told.added, *(each.id for each in (*told.changed, *sure))})
+        differing = {each.id for each in told.changed} | {each.id for each in sure}
+        own = await self._matches_of(self._run.run, differing | {*told.added})
         other = await (self._live(told.gone) if self._other == "live" else self._matches_of(self._other, told.gone))
         added = [MatchDifference("added", id_, None, _probability(own, id_), own.get(id_)) for id_ in told.added]
         gone = [MatchDifference("gone", id_, _probability(other, id_), None, other.get(id_)) for id_ in told.gone]

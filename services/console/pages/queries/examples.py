@@ -26,7 +26,7 @@ class Example(NamedTuple):
 EXAMPLES: Mapping[str, Example] = {
     "pair": Example(
         "Two at once",
-        "Two sensors report something that probably happened within 2 s.",
+        "Two sensors report something, and by their clocks it was within 2 s.",
         {
             "from": {"a": _STREAM, "b": _STREAM},
             "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 0.6}],

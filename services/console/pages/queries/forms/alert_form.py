@@ -32,7 +32,7 @@ class AlertForm:
         with self._box:
             with ui.element("div").classes("row"):
                 if isinstance(severity, list):
-                    Words("span", "Tells somebody; how urgently depends on the probability: the JSON shows it.")
+                    Words("span", "Tells somebody; how urgently depends on how well the times fit: the JSON shows it.")
                 else:
                     known = "" if severity is None else f"{severity}"
                     offered = {"": "nobody", **{each: each for each in dict.fromkeys([known, *SEVERITIES]) if each}}

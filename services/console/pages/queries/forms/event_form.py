@@ -1,4 +1,4 @@
-"""The form of what a join says of events: how often they come, and how well a sensor hears one."""
+"""The form of what a join says of events: how often they come, how they are heard, and what else is reported."""
 
 from __future__ import annotations
 
@@ -32,5 +32,6 @@ def draw_event(fields: DocumentFields) -> None:
             Words("span", "With it, each match says how probable it is that it is one event.").classes("soft small")
             return
         fields.number("A sensor hears one with probability", "event", "heard_by")
+        fields.number("Other reports of a sensor a day (none: they are counted)", "event", "unpaired_per_day")
         fields.one_of("One reaches", ARRIVALS, "at_once", "event", "arrives")
         fields.one_of("These rates", RATES, "declared", "event", "rates")
