@@ -9,7 +9,7 @@ import pytest
 from deploy.local.broker import Broker
 from services.alerting.records.records import Topics
 from services.demo.harbour import BANG
-from services.demo.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
+from services.demo.sn1987a import ALL_THREE, QUERIES, SUPERNOVA, TWO_OF_THREE
 from tests.integration.service_process import AlertingProcess, metric, running_alerting
 from tests.integration.topics import OwnTopics
 from tests.patience import until
@@ -76,7 +76,7 @@ def test_the_life_of_alerting(topics: OwnTopics, tmp_path: Path) -> None:
         alerting.wait_for("/readyz", 200)
         assert metric(alerting.url, "coincide_alerting_database_lost_timestamp_seconds")
         queries = {each["id"]: each for each in alerting.get("/v1/queries")["items"]}
-        assert queries.keys() == {BANG, "intruder", ALL_THREE, TWO_OF_THREE}  # what was removed is not seeded again
+        assert queries.keys() == {BANG, "intruder", SUPERNOVA, ALL_THREE, TWO_OF_THREE}  # what was removed is not seeded again
         assert queries["intruder"]["version"] == 2
         assert queries["intruder"]["query"]["within"][0]["threshold"] == 0.7
         until(lambda: match_ids(alerting) == sorted(written))

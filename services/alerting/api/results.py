@@ -38,6 +38,7 @@ from services.alerting.settings import AlertingSettings
 from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.episode_sureness import read_surest_first
 from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import MatchFilter, SurestPlace, with_member
 from services.common.http.pages import PageParameters, decode_name_cursor, encode_cursor, json_page, not_ours
@@ -165,6 +166,17 @@ class EpisodeParameters(QueryListParameters):
     min_probability: float | None = Field(
         None, ge=0, le=1, description="Only episodes whose most probable match is at least as probable."
     )
+    min_posterior: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Only episodes whose evidence has a `posterior` of at least this; those without one are left out.",
+    )
+    order: Literal["newest", "posterior"] = Field(
+        "newest",
+        description="newest: those found last first; posterior: those of which a match is most probably one event "
+        "first, without those of which that is not known. What is told later is on none of the pages that follow.",
+    )
     state: Literal["open", "closed", "final"] | None = Field(
         None,
         description="open: may go on; closed: its end and gap have passed, but a late detection may change it; "
@@ -178,13 +190,14 @@ class EpisodeParameters(QueryListParameters):
 
 
 EPISODES = Listing("episodes", episode_rows.read_newest_first, attrgetter("body"), columns_of(Episode))
+SUREST_EPISODES = Listing("episodes", read_surest_first, attrgetter("body"), columns_of(Episode), SUREST)
 
 
 def episodes_router(engine: Engine, settings: AlertingSettings, lists: Lists) -> APIRouter:
     """Return the routes that read episodes."""
     router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
-    @router.get("", responses=list_answers(EpisodePage), summary="Episodes, those found last first")
+    @router.get("", responses=list_answers(EpisodePage), summary="Episodes, those found last first, or the surest")
     def list_episodes(wanted: Annotated[EpisodeParameters, Query()], accept: Accept = None) -> Response:
         """Return the episodes that pass every filter, as they are now.
 
@@ -193,9 +206,17 @@ def episodes_router(engine: Engine, settings: AlertingSettings, lists: Lists) ->
         """
         retracted = FLAGS[wanted.retracted]
         filters = EpisodeFilter(
-            None, wanted.area, wanted.from_, wanted.to, wanted.min_probability, wanted.state, retracted
+            None,
+            wanted.area,
+            wanted.from_,
+            wanted.to,
+            wanted.min_probability,
+            wanted.state,
+            retracted,
+            wanted.min_posterior,
         )
-        return lists.answer(EPISODES, wanted, filters, accept, newest_sequence)
+        listing = SUREST_EPISODES if wanted.order == "posterior" else EPISODES
+        return lists.answer(listing, wanted, filters, accept, newest_sequence)
 
     @router.get("/{id}", responses=answers(Episode, 404, 422), summary="One episode")
     def get_episode(id: EpisodeId) -> Response:  # noqa: A002 - the path's name for it

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -22,8 +22,9 @@ from services.alerting.records.records import TOPICS, is_of_rebuild
 from services.alerting.store.alert_rows import StoredAlert, count_by_state, distinct
 from services.alerting.store.dead_letter_rows import insert_dead_letters
 from services.alerting.store.delivery_rows import give_up, settle, waiting_by_receiver
-from services.alerting.store.episode_evidence import link_episodes, link_evidence, read_bodies
+from services.alerting.store.episode_evidence import episodes_with, link_episodes, link_evidence, read_judged
 from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
+from services.alerting.store.episode_sureness import keep_sureness
 from services.alerting.store.evidence_rows import StoredEvidence, insert_evidence
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
@@ -51,6 +52,12 @@ class NewRows:
     revisions: list[NewRevision] = field(default_factory=list)
     judged: dict[str, str] = field(default_factory=dict)
     alerts: list[StoredAlert] = field(default_factory=list)
+
+    @property
+    def newest_sequence(self) -> int:
+        """The greatest place in the order of insertion; 0 where nothing is new."""
+        kinds = self.matches, self.evidence, self.revisions
+        return max((of[-1].sequence for of in kinds if of), default=0)
 
     def for_readers(self) -> list[StoredRow]:
         """Return what live readers hear of, in order: matches, evidence, and of each episode what counts now."""
@@ -103,7 +110,7 @@ class Storage:
         self._count(TOPICS.evidence, len(new_evidence), len(batch.evidence))
         revisions = insert_episodes(connection, batch.episodes, system_clock_us())
         self._count(TOPICS.episodes, len(revisions), len(batch.episodes))
-        judged = self._link(connection, {each.id for each in new_evidence}, batch, revisions)
+        judged = self._link(connection, batch, NewRows(matches, new_evidence, revisions))
         letters = insert_dead_letters(connection, batch.dead_letters)
         self._count(TOPICS.dead_letters, letters, len(batch.dead_letters))
         store_status(connection, batch.statuses)
@@ -111,17 +118,21 @@ class Storage:
         alerts += self.raising.acknowledge(connection, batch.controls)
         return NewRows(matches, new_evidence, revisions, judged, alerts)
 
-    def _link(
-        self, connection: Connection, new: Collection[str], batch: Batch, revisions: Sequence[NewRevision]
-    ) -> dict[str, str]:
+    def _link(self, connection: Connection, batch: Batch, new: NewRows) -> dict[str, str]:
         """Keep which new evidence and episodes are about the same; return what is known of the episodes, as JSON."""
-        of_new = [each.record for each in batch.evidence if each.record.id in new]
-        judges = self.raising.rules.judges_episodes
+        judges, ids = self.raising.rules.judges_episodes, {each.id for each in new.evidence}
+        of_new = [each.record for each in batch.evidence if each.record.id in ids]
         link_evidence(connection, [each for each in of_new if judges(connection, each.query)])
-        records = [each.received.record for each in revisions]
-        changed = [each for each in records if judges(connection, each.query)]
-        link_episodes(connection, changed)
-        return read_bodies(connection, {each.id for each in changed})
+        records = [each.received.record for each in new.revisions]
+        link_episodes(connection, changed := [each for each in records if judges(connection, each.query)])
+        for match in new.matches:
+            if judges(connection, match.query):
+                ids |= {match.id, *match.supersedes}
+        changed_ids = {each.id for each in changed}
+        concerned = changed_ids | episodes_with(connection, ids)
+        judged = read_judged(connection, concerned)
+        keep_sureness(connection, judged, concerned, new.newest_sequence)
+        return {id_: judged[id_].body() for id_ in changed_ids & judged.keys()}
 
     def begin_anew(self) -> None:
         """Forget what was noticed of the system when this process last wrote the database: another has since."""

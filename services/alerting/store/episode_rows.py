@@ -18,7 +18,7 @@ from coincide.wire.results.episode_record import RETRACTED, STATES, EpisodeRecor
 from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
 from services.alerting.store.episode_evidence import read_bodies
 from services.alerting.store.match_rows import with_json
-from services.alerting.store.tables import episode_revisions, episodes, matches
+from services.alerting.store.tables import episode_revisions, episode_sureness, episodes, matches
 
 IDS_A_STATEMENT = 1000
 
@@ -156,6 +156,7 @@ class EpisodeFilter:
     min_probability: float | None = None
     state: str | None = None
     retracted: bool | None = None
+    min_posterior: float | None = None
 
 
 def episode_body(body: str, evidence: str) -> str:
@@ -193,7 +194,7 @@ def read_newest_first(
 
     The sequence is that of an episode's first revision, so that it keeps its place when it changes.
     """
-    statement = _filtered(_select(episodes.c.sequence, episodes.c.id, episode_revisions.c.body), filters)
+    statement = filtered(_select(episodes.c.sequence, episodes.c.id, episode_revisions.c.body), filters)
     rows = newest_first(connection, statement, episodes.c.sequence, before, limit)
     judged = read_bodies(connection, [row.id for row in rows])
     return [ListedEpisode(row.sequence, episode_body(row.body, judged.get(row.id, "null"))) for row in rows]
@@ -203,7 +204,7 @@ def read_after(connection: Connection, filters: EpisodeFilter, after: int, limit
     """Return up to `limit` episodes of which what counts has a sequence above `after`, oldest change first."""
     e = episodes.c
     columns = _select(e.changed_sequence, e.id, e.query, e.area, e.rank, episode_revisions.c.body)
-    statement = _filtered(columns, filters).where(e.changed_sequence > after).order_by(e.changed_sequence)
+    statement = filtered(columns, filters).where(e.changed_sequence > after).order_by(e.changed_sequence)
     rows = connection.execute(statement.limit(limit)).all()
     judged = read_bodies(connection, [row.id for row in rows])
     return [replace(StoredEpisode(*row), evidence=judged.get(row.id, "null")) for row in rows]
@@ -221,13 +222,18 @@ def _select(*columns: Column[Any]) -> Select[Any]:
     return select(*columns).select_from(episodes.join(episode_revisions, what_counts))
 
 
-def _filtered(statement: Select[Any], filters: EpisodeFilter) -> Select[Any]:
+def filtered(statement: Select[Any], filters: EpisodeFilter) -> Select[Any]:
+    """Restrict a statement over episodes to those that pass."""
     e = episodes.c
     rank = None if filters.state is None else STATES.index(filters.state)
     statement = where_equal(statement, (e.query, filters.query), (e.area, filters.area), (e.rank, rank))
     statement = where_overlaps(statement, (e.start_us, e.end_us), filters.from_us, filters.to_us)
     if filters.min_probability is not None:
         statement = statement.where(e.best_probability >= filters.min_probability)
+    if filters.min_posterior is not None:
+        s = episode_sureness.alias()
+        sure = select(s.c.id).where(s.c.id == e.id, s.c.posterior >= filters.min_posterior)
+        statement = statement.where(sure.exists())
     if filters.retracted is not None:
         statement = statement.where(e.rank == RETRACTED if filters.retracted else e.rank != RETRACTED)
     return statement

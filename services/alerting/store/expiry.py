@@ -9,6 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Select, Table, delete, func, select, tuple_
 
 from services.alerting.metrics import Metrics
+from services.alerting.store.episode_evidence import episodes_with
+from services.alerting.store.episode_sureness import renew_sureness
+from services.alerting.store.evidence_rows import IDS_A_STATEMENT
 from services.alerting.store.match_blocks import forget_blocks
 from services.alerting.store.tables import (
     alert_transitions,
@@ -17,6 +20,7 @@ from services.alerting.store.tables import (
     deliveries,
     episode_members,
     episode_revisions,
+    episode_sureness,
     episodes,
     evidence,
     evidence_members,
@@ -27,8 +31,6 @@ from services.alerting.store.tables import (
 
 #: The tables that have the records themselves; the others are small beside them, and go with them.
 RECORDS = (matches.name, evidence.name, episode_revisions.name, alert_transitions.name, dead_letters.name)
-#: The detections that a record is about, which go with it.
-MEMBERS = {evidence.name: evidence_members, episodes.name: episode_members}
 NEWEST = 1000
 
 Bound = tuple[int, str]  # what was received before is deleted, and why: age or room
@@ -39,22 +41,32 @@ def delete_old(connection: Connection, table: Table, before_us: int, limit: int)
     key = list(table.primary_key.columns)
     received_at_us = table.c.received_at_us
     old = select(*key).where(received_at_us < before_us).order_by(received_at_us, *key)
-    if table.name in MEMBERS:
-        _delete_members(connection, table, old.limit(limit))
+    if table is evidence:
+        return _delete_evidence(connection, old.limit(limit))
+    if table is episodes:
+        for beside in (episode_members, episode_sureness):
+            connection.execute(delete(beside).where(beside.c.id.in_(old.limit(limit))))
     return connection.execute(delete(table).where(tuple_(*key).in_(old.limit(limit)))).rowcount
-
-
-def _delete_members(connection: Connection, table: Table, ids: Select[Any]) -> None:
-    members = MEMBERS[table.name]
-    connection.execute(delete(members).where(members.c.id.in_(ids)))
 
 
 def delete_evidence(connection: Connection, before_us: int, limit: int) -> int:
     """Delete the evidence of those matches that `delete_old` is about to delete; return how much there was."""
     received_at_us = matches.c.received_at_us
     old = select(matches.c.id).where(received_at_us < before_us).order_by(received_at_us, matches.c.sequence)
-    _delete_members(connection, evidence, old.limit(limit))
-    return connection.execute(delete(evidence).where(evidence.c.id.in_(old.limit(limit)))).rowcount
+    return _delete_evidence(connection, old.limit(limit))
+
+
+def _delete_evidence(connection: Connection, of: Select[Any]) -> int:
+    """Delete the evidence of some matches, and what is known of episodes by it."""
+    ids = connection.execute(of).scalars().all()
+    concerned = episodes_with(connection, ids)
+    deleted = 0
+    for first in range(0, len(ids), IDS_A_STATEMENT):
+        some = ids[first : first + IDS_A_STATEMENT]
+        connection.execute(delete(evidence_members).where(evidence_members.c.id.in_(some)))
+        deleted += connection.execute(delete(evidence).where(evidence.c.id.in_(some))).rowcount
+    renew_sureness(connection, concerned)
+    return deleted
 
 
 @dataclass(frozen=True)

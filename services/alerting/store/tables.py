@@ -125,6 +125,19 @@ episodes = Table(
     Index("ix_episodes_received_at_us", "received_at_us"),
 )
 
+episode_sureness = Table(
+    "episode_sureness",
+    metadata,
+    Column("id", Text, primary_key=True),  # of an episode that stands, and of a match of which a posterior is known
+    Column("query", Text, nullable=False),
+    Column("sequence", BigInteger, nullable=False),  # of the episode: its place in a list
+    Column("posterior", Double, nullable=False),  # the greatest
+    Column("told_sequence", BigInteger, nullable=False),  # of what was stored when this was worked out
+    Index("ix_episode_sureness_posterior_sequence", "posterior", "sequence"),
+    Index("ix_episode_sureness_query_posterior_sequence", "query", "posterior", "sequence"),
+    Index("ix_episode_sureness_told_sequence", "told_sequence"),
+)
+
 episode_revisions = Table(
     "episode_revisions",
     metadata,

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from services.alerting.records.receiver import Receiver, Receivers, WebhookWay
 from services.alerting.store.episode_rows import EpisodeFilter, read_after, read_newest_first
+from services.alerting.store.episode_sureness import read_surest_first
 from services.alerting.store.expiry import Expiry
 from services.common.log.records import Record
 from tests.services.alerting.sample_records import (
@@ -63,6 +64,10 @@ def known(database: Database) -> dict[str, Any] | None:
     [followed] = database.read(read_after, EpisodeFilter(), 0, 9)
     told: dict[str, Any] | None = json.loads(listed.body)["evidence"]
     assert json.loads(followed.evidence) == told
+    surest = database.read(read_surest_first, EpisodeFilter(), None, 9)
+    assert [(each.posterior, each.body) for each in surest] == (
+        [] if told is None else [(told["posterior"], listed.body)]
+    )
     return told
 
 

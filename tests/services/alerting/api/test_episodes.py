@@ -1,12 +1,17 @@
 import json
 from typing import Any
 
+from services.common.log.records import Record
 from tests.services.alerting.clients import Api
 from tests.services.alerting.sample_records import (
+    EVENT,
     TOPICS,
+    change_record,
     episode,
     episode_record,
+    evidence_record,
     match_record,
+    query,
     record,
     retraction,
     shown,
@@ -60,6 +65,40 @@ def test_filters(api: Api) -> None:
     assert ids(api, **{"from": "1987-02-23T07:35:37.000001Z"}) == []
     assert ids(api, to="1987-02-23T16:35:35+09:00") == ["e-3", "e-2", "e-1"]
     assert ids(api, to=str(at_us - 1)) == ["e-3", "e-2"]
+
+
+POSTERIORS = {"e-0": 0.5, "e-1": 0.95, "e-2": None, "e-3": 0.95, "e-4": 0.0}
+
+
+def sure_episode(id_: str, posterior: float | None) -> list[Record]:
+    """An episode of one match, and what was told of it."""
+    place: dict[str, Any] = {"query": "intruder", "area": "bay"}
+    sensors = f"{id_}-a", f"{id_}-b"
+    seen = [{"sensor": each, "id": f"h-{each}"} for each in sensors]
+    members = [{**each, "stream": "noise", "detected_at_us": 150, "attributes": {}} for each in seen]
+    belongs = [] if posterior is None else [{**each, "belongs": posterior} for each in seen]
+    return [
+        match_record(f"m-{id_}", sensors=sensors, **place),
+        episode_record(id_, 1, members=members, **place),
+        evidence_record(f"m-{id_}", posterior, members=belongs, **place),
+    ]
+
+
+def test_the_surest_are_listed_first_page_by_page_and_only_what_is_sure_enough(api: Api) -> None:
+    api.store(change_record("intruder", 3, query={**query(), "coalesce": {"gap_s": 1}, "event": EVENT}))
+    for id_, posterior in POSTERIORS.items():
+        api.store(*sure_episode(id_, posterior))
+    assert ids(api, limit="9") == ["e-4", "e-3", "e-2", "e-1", "e-0"]
+    assert ids(api, order="posterior", limit="9") == ["e-3", "e-1", "e-0", "e-4"]
+    assert ids(api, min_posterior="0.5") == ["e-3", "e-1", "e-0"]
+    assert ids(api, min_posterior="0.9", order="posterior", query="intruder") == ["e-3", "e-1"]
+    assert ids(api, min_posterior="0.96") == []
+    read = []
+    for items in api.pages("/v1/episodes", limit="2", order="posterior"):
+        read += [item["id"] for item in items]
+        api.store(*sure_episode(f"new-{len(read)}", 0.7))
+    assert read == ["e-3", "e-1", "e-0", "e-4"]
+    assert ids(api, order="posterior", limit="9")[:4] == ["e-3", "e-1", "new-4", "new-2"]
 
 
 def test_pages_hold_everything_once_although_episodes_come_and_change(api: Api) -> None:

@@ -90,7 +90,14 @@ def test_the_migration_makes_the_blocks_of_what_is_stored(database: Database, mo
     stored(database, [7 * n % 1000 for n in range(300)])
     made = database.read(_all_blocks)
     with database.engine.begin() as connection:
-        for later in ("match_blocks", "match_sensors", "evidence", "evidence_members", "episode_members"):
+        for later in (
+            "match_blocks",
+            "match_sensors",
+            "evidence",
+            "evidence_members",
+            "episode_members",
+            "episode_sureness",
+        ):
             connection.exec_driver_sql(f"DROP TABLE {later}")
         connection.exec_driver_sql("ALTER TABLE matches ADD COLUMN sensors text NOT NULL DEFAULT '[]'")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from services.alerting.store import alert_rows, dead_letter_rows, delivery_rows, episode_rows, live_rows, match_rows
+from services.alerting.store import (
+    alert_rows,
+    dead_letter_rows,
+    delivery_rows,
+    episode_rows,
+    episode_sureness,
+    live_rows,
+    match_rows,
+)
 from services.alerting.store.alert_rows import AlertFilter
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter
@@ -29,6 +37,7 @@ LARGE = (
     "evidence",
     "episodes",
     "episode_revisions",
+    "episode_sureness",
     "alerts",
     "alert_transitions",
     "deliveries",
@@ -72,7 +81,23 @@ READS: dict[str, Read] = {
         for before in (None, SurestPlace(0.5, 7, 2**40))
         for some in ({}, {"query": "q"}, {"min_posterior": 0.5}, {"query": "q", "min_posterior": 0.5}, {"sensor": "s"})
     },
-    **lists(episode_rows, EpisodeFilter, query="q", area="bay", min_probability=0.5, state="open", retracted=False),
+    **lists(
+        episode_rows,
+        EpisodeFilter,
+        query="q",
+        area="bay",
+        min_probability=0.5,
+        state="open",
+        retracted=False,
+        min_posterior=0.5,
+    ),
+    **{
+        f"the surest episodes{', on' if before else ''}: {', '.join(some) or 'all'}": partial(
+            episode_sureness.read_surest_first, filters=EpisodeFilter(**some), before=before, limit=101
+        )
+        for before in (None, SurestPlace(0.5, 7, 2**40))
+        for some in ({}, {"query": "q"}, {"min_posterior": 0.5}, {"query": "q", "min_posterior": 0.5})
+    },
     **lists(alert_rows, AlertFilter, query="q", area="bay", kind="match", severity="warning", state="firing"),
     **lists(dead_letter_rows, DeadLetterFilter, reason="late", area="bay", sensor="s", source="fusion"),
     "one match": partial(match_rows.read_match, id_="m-1"),
