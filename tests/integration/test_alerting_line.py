@@ -45,7 +45,9 @@ def test_the_life_of_alerting(topics: OwnTopics, tmp_path: Path) -> None:
     with running_alerting(topics.bootstrap, tmp_path, **topics.settings) as alerting:
         alerting.wait_for("/readyz", 200)
         seeded = alerting.get("/v1/queries")["items"]
-        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in (BANG, *QUERIES)]
+        assert [(query["id"], query["version"]) for query in seeded] == [
+            (id_, 1) for id_ in (BANG, *QUERIES, SUPERNOVA)
+        ]
 
         write(topics, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
         write(topics, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
@@ -76,7 +78,13 @@ def test_the_life_of_alerting(topics: OwnTopics, tmp_path: Path) -> None:
         alerting.wait_for("/readyz", 200)
         assert metric(alerting.url, "coincide_alerting_database_lost_timestamp_seconds")
         queries = {each["id"]: each for each in alerting.get("/v1/queries")["items"]}
-        assert queries.keys() == {BANG, "intruder", SUPERNOVA, ALL_THREE, TWO_OF_THREE}  # what was removed is not seeded again
+        assert queries.keys() == {
+            BANG,
+            "intruder",
+            SUPERNOVA,
+            ALL_THREE,
+            TWO_OF_THREE,
+        }  # what was removed is not seeded again
         assert queries["intruder"]["version"] == 2
         assert queries["intruder"]["query"]["within"][0]["threshold"] == 0.7
         until(lambda: match_ids(alerting) == sorted(written))
