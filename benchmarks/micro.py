@@ -92,7 +92,7 @@ def _eager_coalescing(readings: int = 100_000) -> tuple[int, Work]:
 
 
 def _small_pushes(way: str, frames_a_push: int = 1, pushes: int = 500) -> tuple[int, Work]:
-    return small_pushes.pushing(small_pushes.Size(frames_a_push, pushes), small_pushes.WAYS[way])
+    return small_pushes.pushing(small_pushes.Size(frames_a_push, pushes), *small_pushes.WAYS[way])
 
 
 MICRO: dict[str, Micro] = {

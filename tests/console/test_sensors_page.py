@@ -319,9 +319,7 @@ def test_how_slow_the_clock_of_a_sensor_was_is_a_line_in_time(open_page: OpenPag
     line.store(told)
     page = open_page("/sensors?sensor=behind-1")
     clock_card = page.get_by_label("Its clock")
-    expect(clock_card).to_contain_text(
-        "The clock of gw-7 was 12.1 s slow; with 90 % between 11.6 s"
-    )
+    expect(clock_card).to_contain_text("The clock of gw-7 was 12.1 s slow; with 90 % between 11.6 s")
     expect(clock_card).to_contain_text("How slow it was, by 3 matches")
     expect(clock_card.get_by_role("img", name="3 matches in all")).to_be_visible()
 

@@ -114,9 +114,9 @@ class RowAdmission:
 
     def _accepted_plain(self, frames: Sequence[ArrivedFrame], offset: Sequence[int]) -> AcceptedBatch | None:
         """Return all rows of a few plain ones; None if there are more, or others, or some are held back."""
-        if not self.held.is_idle or sum(len(frame.content) for frame in frames) > FEW_ROWS:
+        if self.held.has_waiting or sum(len(frame.content) for frame in frames) > FEW_ROWS:
             return None
-        judge = PlainJudge(self.codes.areas, self.on_time)
+        judge = PlainJudge(self.codes.areas, self.on_time, self.codes.streams.echo_us)
         rows = judge.rows(frames)
         return None if rows is None else self._accept_plain(rows, judge.reached_us, offset)
 

@@ -101,6 +101,11 @@ class HeldRows:
         return len(self.table) == 0 and not (self.streams.echo_us >= 0).any()
 
     @property
+    def has_waiting(self) -> bool:
+        """Whether any row waits, which rows of other streams, or heartbeats, may let go."""
+        return bool(self._waits.any())
+
+    @property
     def columns(self) -> EventColumns:
         """The rows, as `EventTable.columns`."""
         return self.table.columns

@@ -1,4 +1,4 @@
-"""Plain rows: a handful of rows that are usable, on time and new to their sensors, judged one by one.
+"""Plain rows: a handful of rows that are usable, on time, held back by nothing and new to their sensors, one by one.
 
 A push of a few detections seldom has others. The laws are those of the columns (`BatchRows`, `OnTime`, `Watermark`,
 `first_arrivals`), of which numpy would ask a hundred calls for so few rows. Judging changes nothing: if any row is not
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from coincide.arrays.kinds import Int64Array
+from coincide.fusion.control.known_streams import NO_ECHOES
 from coincide.fusion.rows.areas import Area, Areas, AreaSensor
 from coincide.fusion.rows.batch_rows import ArrivedFrame, are_out_of_range
 from coincide.fusion.rows.event_table import RowFields
@@ -63,6 +65,7 @@ class PlainJudge:
 
     areas: Areas
     on_time: OnTime
+    echo_us: Int64Array  # by stream code; of a stream that has echoes rows are held back
     reached_us: dict[int, int] = field(default_factory=dict)
     _ids: set[tuple[int, str, str]] = field(default_factory=set)
 
@@ -90,6 +93,8 @@ class PlainJudge:
         table, code, received_at_us = frame.content.stamps, frame.area.code, frame.content.received_at_us
         earliest_us, latest_us = (detected_at_us + int(us[stamp]) for us in (table.earliest_us, table.latest_us))
         if stamp in table.refused or are_out_of_range(earliest_us, latest_us):
+            return None
+        if self.echo_us[table.stream[stamp]] != NO_ECHOES:
             return None
         before_us = self.reached_us.get(code)
         before_us = self.areas.watermark.us(code) if before_us is None else before_us
