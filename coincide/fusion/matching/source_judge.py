@@ -67,7 +67,7 @@ class SourceJudge:
         newest = self.rows.seq[members].max(axis=1, where=members != ABSENT, initial=-1)
         each_its_own = np.arange(len(members))
         affordable = MOST_PLACES.affords(np.ones(len(members)), each_its_own, newest, accepted.frames_of(newest))
-        told = []
+        told: list[tuple[SourcePlace | None, UnknownReason | None]] = []
         for of_tuple, is_affordable in zip(members, affordable.tolist(), strict=True):
             chosen = of_tuple[of_tuple != ABSENT]
             if len(chosen) < self.asked.rule.least_members:

@@ -40,7 +40,9 @@ def draw_sensor_maps(sensors: Sequence[MappedSensor]) -> None:
         _draw(drawn, f"{'Map' if frame is None else f'Plan of {frame}'}: {len(drawn)} sensor{'s' * (len(drawn) > 1)}")
 
 
-class _Text(TextElement):
+class MapText(TextElement):
+    """A word on a map, its middle at a place."""
+
     def __init__(self, x: float, y: float, text: str, kind: str) -> None:
         super().__init__(tag="text", text=text)
         self.classes(kind).props("text-anchor=middle")
@@ -68,7 +70,7 @@ def _draw(sensors: Sequence[MappedSensor], words: str) -> None:
     with picture:
         for nth, (each, (x, y)) in enumerate(zip(sensors, at, strict=True)):
             _sensor(each, x, y, names.get(nth, ""))
-        _scale(scale)
+        draw_scale(scale)
 
 
 def _names(sensors: Sequence[MappedSensor], at: Sequence[tuple[float, float]]) -> dict[int, str]:
@@ -89,14 +91,14 @@ def _sensor(sensor: MappedSensor, x: float, y: float, words: str) -> None:
         for name, value in (("cx", x), ("cy", y), ("r", 6)):
             circle.props[name] = f"{value:.1f}"
         if words:
-            _Text(x, y - 10, words, "map-name")
+            MapText(x, y - 10, words, "map-name")
 
 
-def _scale(pixels_a_metre: float) -> None:
+def draw_scale(pixels_a_metre: float) -> None:
     """Draw the longest round distance that fits into a quarter of the map."""
     metres = max(each for each in _SCALES_M if each * pixels_a_metre <= WIDE / 4)
     line = ui.element("line").classes("map-scale")
     for name, value in (("x1", 12), ("x2", 12 + metres * pixels_a_metre), ("y1", TALL - 12), ("y2", TALL - 12)):
         line.props[name] = f"{value:.1f}"
     words = f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m" if metres >= 1 else f"{metres * 100:g} cm"
-    _Text(12 + metres * pixels_a_metre / 2, TALL - 18, words, "axis-words")
+    MapText(12 + metres * pixels_a_metre / 2, TALL - 18, words, "axis-words")

@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from msgspec import UNSET, Struct, field
 
 from coincide.wire.payload import ShownPayload
+from coincide.wire.results.source_place import SourcePlace
 from services.console.rest.evidence_answers import EvidenceAnswer
 
 Item = TypeVar("Item")
@@ -43,6 +44,7 @@ class MemberAnswer(ShownPayload, frozen=True, kw_only=True):
     earliest_us: int | None = None
     latest_us: int | None = None
     template: str | None = None
+    place: dict[str, float] | None = None
 
 
 class ClockAnswer(Struct, frozen=True):
@@ -101,6 +103,7 @@ class MatchAnswer(Struct, frozen=True, kw_only=True):
     edges: list[EdgeAnswer] | None = None
     superseded_by: str | None = None
     evidence: EvidenceAnswer | None = None
+    place: SourcePlace | None = None
 
     @property
     def posterior(self) -> float | None:

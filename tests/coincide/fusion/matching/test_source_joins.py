@@ -9,6 +9,7 @@ import pytest
 
 from coincide import Histogram
 from coincide.fusion.matching import source_judge
+from coincide.fusion.matching.advisory_work import AdvisoryBudget
 from coincide.places import FramePlace, Places
 from coincide.sources import ReportSets, SourceRule, SourceTest
 from tests.coincide.fusion.inputs import Row, frame, put, started
@@ -133,6 +134,6 @@ def test_a_query_is_suspended_where_sets_are_too_many(monkeypatch: pytest.Monkey
 
 
 def test_what_takes_too_much_is_not_placed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_judge, "MOST_PLACES", source_judge.AdvisoryBudget(0.5, 0.5))
+    monkeypatch.setattr(source_judge, "MOST_PLACES", AdvisoryBudget(0.5, 0.5))
     found = matches(started(put(0, shot())).push([frame(0, BANG)]))
     assert {(match["place"], match["unknown"]["place"]) for match in found} == {(None, "too_much_work")}

@@ -11,6 +11,7 @@ from services.console.pages.now.evidence.member_list import list_members, templa
 from services.console.pages.now.evidence.onset_sentence import onset_bars
 from services.console.pages.now.evidence.weighing import draw_weighing
 from services.console.pages.now.evidence.when import draw_when
+from services.console.pages.now.evidence.where import draw_where
 from services.console.pages.now.moments import together
 from services.console.pages.one_event_words import headline, one_event
 from services.console.pages.shell import Words
@@ -33,6 +34,7 @@ async def show_match(frame: EvidenceFrame, id_: str) -> None:
         if match.superseded_by is not None:
             frame.go("A larger match has taken its place.", "match", match.superseded_by)
         draw_when(match, templates, onset_bars(match, templates, query), viewer.times)
+        draw_where(match, viewer.times)
         if match.evidence is not None:
             draw_weighing(match.evidence, viewer, query.get("event") or {})
         draw_fit(match, judged_of(match, query, explanation))
