@@ -31,6 +31,8 @@ from coincide.templates.histogram import Histogram
 
 SETS_AT_ONCE = 512
 MOST_PLACES = 48  # of a search, at which P is taken
+MOST_PARTS = 32  # of a large set, whose places are looked at
+SPREADS = 2.0  # standard deviations by which a time may be off that fits
 
 
 def _goes_on() -> None:
@@ -132,21 +134,40 @@ class SourceTest:
             explained[part] = self._explained(sets.take(part), check)
         return explained
 
-    def explained_by(self, sets: ReportSets, row: int) -> ExplainedBy | None:
+    def likely(self, sets: ReportSets, pool: ReportSets) -> BoolArray:
+        """Return which members of one large set one source may explain, bool (k,), as its small parts say it.
+
+        Of the places from which the parts fit best it is the one from which the times of most members fit. That is a
+        guess, to be tested.
+        """
+        near, of_pool = _Sets(self.rule, sets.take(_spread_over(len(sets)))), _Sets(self.rule, pool)
+        frame = of_pool.surroundings[0].frame
+        found = zip(near.surroundings, near.nearest_m.tolist(), strict=True)
+        places_m = frame.metres(Places.of([each.frame.place(*place_m) for each, place_m in found]))
+        means_s, stds_s = (np.array([getattr(each, of) for each in pool.members(0)]) for of in ("mean_s", "std_s"))
+        came_s = of_pool.corrected_s(np.zeros(len(places_m), np.intp), places_m) + means_s
+        late_s = np.abs(came_s - np.median(came_s, axis=1, keepdims=True))
+        fits: BoolArray = late_s <= self.rule.slack_s / 2 + SPREADS * stds_s
+        return np.asarray(fits[int(np.argmax(fits.sum(axis=1)))])
+
+    def explained_by(self, sets: ReportSets, row: int, also: Sequence[Place] = ()) -> ExplainedBy | None:
         """Return the place with the greatest P that was found for one set; None if none was possible.
 
-        It reaches the threshold if `explains` says so.
+        It reaches the threshold if `explains` says so. Places in `also` are tried, too.
         """
         near = _Sets(self.rule, sets.take(np.array([row])))
-        if near.surroundings[0].box_m is None:
+        around = near.surroundings[0]
+        if around.box_m is None:
             return None
-        box = self._searched(near, 0)
-        places_m = near.nearest_m if box is None else np.concatenate((near.nearest_m, box))
+        places_m = np.concatenate((near.nearest_m, *(around.frame.metres(Places.of([each])) for each in also)))
         probability = near.probability(np.zeros(len(places_m), np.intp), places_m)
+        if probability.max() < self.threshold and (searched_m := self._searched(near, 0)) is not None:
+            places_m = np.concatenate((places_m, searched_m))
+            probability = near.probability(np.zeros(len(places_m), np.intp), places_m)
         best = int(np.argmax(probability))
         if probability[best] == 0.0:
             return None
-        return ExplainedBy(float(probability[best]), near.surroundings[0].frame.place(*places_m[best].tolist()))
+        return ExplainedBy(float(probability[best]), around.frame.place(*places_m[best].tolist()))
 
     def _explained(self, every: ReportSets, check: Callable[[], None]) -> BoolArray:
         in_reach = np.array([each.box_m is not None for each in _Sets(self.rule, every).surroundings])
@@ -186,6 +207,10 @@ class SourceTest:
             return None
         order = np.argsort(-found.log_density, kind="stable")[:MOST_PLACES]
         return found.cells.centres_m[order]
+
+
+def _spread_over(count: int) -> IndexArray:
+    return np.unique(np.linspace(0, count - 1, MOST_PARTS).astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,14 @@ from coincide.places.place_columns import Places
 from coincide.queries import Query
 from coincide.queries.joins.one_source import OneSource
 from coincide.sources import ReportSets, located_source
+from coincide.sources.locating import MOST_MEMBERS
 from coincide.wire.results.match_record import FEW_MEMBERS, TOO_MUCH_WORK, UnknownReason
 from coincide.wire.results.source_place import SourcePlace
 
 #: So many matches of one newest detection, and of one frame, are told their places: each takes about 20 ms.
 MOST_PLACES = AdvisoryBudget(detection=8, frame=64)
 MOST_TESTS = 4_000  # of sets with one last row: a second, where most are explained
+MANY_PARTS = 30  # smallest sets of one row: fewer are quickly tested with all larger ones
 NOT_PLACED = -1
 
 
@@ -37,6 +39,7 @@ class SourceJudge:
     codes: RowCodes
     rows: EventColumns
     tests: Counter[int] = field(default_factory=Counter)
+    large: dict[int, PositionArray] = field(default_factory=dict)  # a set that is explained, by its last row
 
     @classmethod
     def of(cls, query: Query, codes: RowCodes, rows: EventColumns) -> SourceJudge | None:
@@ -51,14 +54,49 @@ class SourceJudge:
         """
         explained = np.ones(len(members), np.bool_)
         for at, chosen in _by_size(members):
-            if chosen.shape[1] < self.asked.rule.least_members:
-                continue
-            self._count(chosen)
-            kinds, explained[at] = self._kinds(chosen), False
-            for kind in np.unique(kinds[kinds >= 0]).tolist():
-                of_kind = kinds == kind
-                explained[at[of_kind]] = self.asked.test.explains(self._reports(chosen[of_kind]), check)
+            if chosen.shape[1] >= self.asked.rule.least_members:
+                open_ = np.flatnonzero(~self._in_large(chosen))
+                explained[at[open_]] = self._tested(chosen[open_], check)
+                if chosen.shape[1] == self.asked.rule.least_members:
+                    self._look_for_large(chosen[explained[at]], check)
         return explained
+
+    def _tested(self, members: PositionArray, check: Callable[[], None]) -> BoolArray:
+        """Whether one source explains each of some sets of one size."""
+        self._count(members)
+        kinds, explained = self._kinds(members), np.zeros(len(members), np.bool_)
+        for kind in np.unique(kinds[kinds >= 0]).tolist():
+            of_kind = kinds == kind
+            explained[of_kind] = self.asked.test.explains(self._reports(members[of_kind]), check)
+        return explained
+
+    def _in_large(self, members: PositionArray) -> BoolArray:
+        """Whether each set is part of one that is explained: then it is, too."""
+        within = np.zeros(len(members), np.bool_)
+        if self.large and len(members):
+            last = members.max(axis=1)
+            for row in np.unique(last).tolist():
+                if row in self.large:
+                    of_row = last == row
+                    within[of_row] = np.isin(members[of_row], self.large[row]).all(axis=1)
+        return within
+
+    def _look_for_large(self, members: PositionArray, check: Callable[[], None]) -> None:
+        """Note of each last row a large set that one source explains, as the smallest sets let guess: so its parts are.
+
+        A set of k has 2^k parts. What a row's sets let guess depends on that row and those before it.
+        """
+        last = members.max(axis=1, initial=ABSENT)
+        for row in np.unique(last).tolist():
+            parts = members[last == row]
+            if len(parts) < MANY_PARTS:
+                continue
+            pool = np.unique(parts)[None]
+            if self._kinds(pool)[0] == NOT_PLACED or pool.shape[1] > MOST_MEMBERS:
+                continue
+            likely = pool[:, self.asked.test.likely(self._reports(parts), self._reports(pool))]
+            if likely.shape[1] > self.asked.rule.least_members and self._tested(likely, check)[0]:
+                self.large[row] = likely[0]
 
     def places(
         self, members: PositionArray, accepted: AcceptedBatch, check: Callable[[], None]
@@ -87,9 +125,9 @@ class SourceJudge:
 
     def _place(self, members: PositionArray) -> SourcePlace | None:
         sets, rule = self._reports(members[None]), self.asked.rule
-        explained = self.asked.test.explained_by(sets, 0)
         places = Places(sets.places.kind, sets.places.coordinates[sets.at_place[0]])
         found = located_source(rule, places, sets.members(0), sets.detected_at_us[0].tolist())
+        explained = None if found is None else self.asked.test.explained_by(sets, 0, [found.peak])
         if explained is None or found is None:
             return None
         return SourcePlace.of(explained.probability, found, in_plane=rule.dimensions == 2)

@@ -137,3 +137,30 @@ def test_what_takes_too_much_is_not_placed(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(source_judge, "MOST_PLACES", AdvisoryBudget(0.5, 0.5))
     found = matches(started(put(0, shot())).push([frame(0, BANG)]))
     assert {(match["place"], match["unknown"]["place"]) for match in found} == {(None, "too_much_work")}
+
+
+RING = [FramePlace(400 * np.cos(nth * 0.4), 350 * np.sin(nth * 0.4)) for nth in range(15)]
+
+
+@pytest.mark.parametrize("strangers", [0, 2])
+def test_a_set_of_many_members_is_found_without_testing_all_its_parts(
+    strangers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_judge, "MOST_TESTS", 2_500)  # thirteen members have 8,000 parts
+    late_s = np.random.default_rng(5).uniform(-0.008, 0.008, 13)
+    ways_s = [float(np.hypot(place.x_m - 150, place.y_m - 100)) / 343 for place in RING]
+    rows = [
+        Row(f"a{nth}", 1000 + ways_s[nth] + late_s[nth], CLOCK, sensor=f"mic-{nth}", place=RING[nth])
+        for nth in range(13)
+    ]
+    others = [
+        Row(f"x{nth}", 1001.5 + nth / 9, CLOCK, sensor=f"mic-{nth}", place=RING[nth])
+        for nth in range(13, 13 + strangers)
+    ]
+    roles = {f"m{nth}": "p" for nth in range(15)}
+    near = {"form": "clique", "within": [{"window_s": 4, "threshold": 0.5}], "at_least": 11}
+    source = {**SOURCE, "reach_m": 900, "threshold": 0.2}
+    core = started(put(0, shot(**near, **{"from": roles}, source=source)))
+    output = core.push([frame(0, [*others[:strangers], *rows])])
+    assert [len(match["members"]) for match in matches(output)] == [11, 12, 13]
+    assert "suspended" not in str(status(output)["queries"])
