@@ -123,7 +123,7 @@ def _height_m(fields: Mapping[str, Any]) -> Any:
         return _heights(fields.get("height_m", 0.0))
     depths = _heights(fields["depth_m"])
     try:
-        return tuple(-each for each in reversed(depths)) if isinstance(depths, tuple) else -depths
+        return tuple(0.0 - each for each in reversed(depths)) if isinstance(depths, tuple) else 0.0 - depths
     except TypeError:
         return depths  # which is refused
 
