@@ -45,6 +45,7 @@ def _in_common() -> list[str]:
         _reasons_table(),
         "The fusion job writes dead letters as well. `late` came too late to be compared. "
         "`no_number` has a value that is no number, where a query needs one; the detection itself is accepted. "
+        "`no_place` is of a sensor whose place is not known, where a query needs it; the detection is accepted, too. "
         "`expired_unread` is no detection: it counts what Kafka deleted before fusion had read it. "
         "Others say what somebody other than ingest wrote to the topics.",
     ]

@@ -29,6 +29,9 @@ def read_queries(paths: Sequence[Path]) -> list[Query]:
     for path, name in zip(paths, names, strict=True):
         if names.count(name) > 1:
             raise CommandError(f"{path}: another file has a query of the id {name!r}, too")
+    for path, query in zip(paths, queries, strict=True):
+        if query.needs_places:
+            raise CommandError(f"{path}: query {query.id} asks where sensors are, and rows of files have no places")
     return queries
 
 

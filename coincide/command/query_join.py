@@ -142,8 +142,6 @@ def run_query_join(request: QueryJoinRequest) -> int:
     documents = [request.query] if isinstance(request.query, Path) else []
     check_paths(request.out, [*documents, *request.inputs])
     query = read_queries(documents)[0] if isinstance(request.query, Path) else request.query
-    if query.one_source is not None:
-        raise CommandError(f"query {query.id}: has a source: coincide replay answers it")
     options = request.reading if isinstance(request.reading, Sequence) else [request.reading] * len(request.inputs)
     with shown_stages(request.out) as stages:
         return _write_tuples(request, read_played(query, request.inputs, options, stages), stages)

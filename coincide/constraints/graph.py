@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array
 from coincide.constraints.window import Window, checked_threshold, checked_window
@@ -15,11 +17,23 @@ from coincide.errors import GraphError
 UNBOUNDED_US = 2**60  # no bound; the sum of two stays inside int64
 
 
+class WindowByDistance(Protocol):
+    """Gives each two sensors a symmetric window of their own, as `coincide.places.DistanceWindow` does."""
+
+    @property
+    def widest(self) -> Window:
+        """None is wider."""
+
+    def half_width_ms(self, distance_m: npt.ArrayLike) -> Any:
+        """Half of the window at each distance in whole milliseconds, below 0 where two sensors are too far apart."""
+
+
 @dataclass(frozen=True)
 class Edge:
     """P(lo <= Xb - Xa <= hi) >= threshold for the member from `a` and the member from `b`, two different roles.
 
-    Without a threshold the joint threshold alone decides, or where times are exact the window alone.
+    Without a threshold the joint threshold alone decides, or where times are exact the window alone. With `by_distance`
+    each two sensors have a window of their own, and `window` is the widest.
 
     Raises
     ------
@@ -30,11 +44,14 @@ class Edge:
     b: str
     window: Window
     threshold: float | None = None
+    by_distance: WindowByDistance | None = None
 
     def __post_init__(self) -> None:
         if self.a == self.b:
             raise GraphError("edges", (self.a, self.b), "two different roles")
         checked_window(self.window)
+        if self.by_distance is not None and self.window != self.by_distance.widest:
+            raise GraphError("window", self.window, f"the widest by distance, {self.by_distance.widest!r}")
         if self.threshold is not None:
             checked_threshold(self.threshold)
 
@@ -176,9 +193,33 @@ class ConstraintGraph:
     def uniform_window(self) -> Window | None:
         """The one symmetric window of a uniform clique; None for every other graph."""
         windows = {edge.window for edge in self.edges}
-        return (
-            next(iter(windows)) if self.is_clique and len(windows) == 1 and self.edges[0].window.is_symmetric else None
-        )
+        if self.is_by_distance or not self.is_clique or len(windows) > 1 or not self.edges[0].window.is_symmetric:
+            return None
+        return next(iter(windows))
+
+    @property
+    def is_by_distance(self) -> bool:
+        """Whether some edge's window follows from the distance of two sensors."""
+        return any(edge.by_distance is not None for edge in self.edges)
+
+    def at_widths(self, half_width_ms: Sequence[int]) -> ConstraintGraph:
+        """Return the graph of members at known places: each edge by distance with its window, half of which is given.
+
+        These windows may contradict others: then no times satisfy all.
+
+        Examples
+        --------
+        >>> from coincide.places import DistanceWindow
+        >>> sound = DistanceWindow(343, up_to_m=1000)
+        >>> graph = ConstraintGraph(("a", "b"), (Edge("a", "b", sound.widest, 0.5, sound),))
+        >>> graph.at_widths([1200]).edges[0].window
+        Window(lo_s=-1.2, hi_s=1.2)
+        """
+        pairs = zip(self.edges, half_width_ms, strict=True)
+        graph = object.__new__(ConstraintGraph)
+        object.__setattr__(graph, "roles", self.roles)
+        object.__setattr__(graph, "edges", tuple(_at_width(edge, width_ms) for edge, width_ms in pairs))
+        return graph
 
     def neighbours(self, role: str) -> list[str]:
         """Roles that share an edge with this one, in their order."""
@@ -200,6 +241,18 @@ class ConstraintGraph:
 
     def _windows(self) -> list[str]:
         return [f"{edge.a}-{edge.b}: {edge.window.lo_s} to {edge.window.hi_s} s" for edge in self.edges]
+
+
+def _at_width(edge: Edge, half_width_ms: int) -> Edge:
+    if edge.by_distance is None:
+        return edge
+    return replace(edge, window=Window(half_width_ms / 1000), by_distance=None)
+
+
+def refuse_by_distance(graph: ConstraintGraph) -> None:
+    """Raise GraphError if some window follows from distances: for whoever has detections without places."""
+    if graph.is_by_distance:
+        raise GraphError("graph", "of windows by distance", "fixed windows: these detections have no places")
 
 
 def roles_apart(graph: ConstraintGraph, roles: Sequence[str]) -> set[str]:

@@ -8,13 +8,13 @@ from functools import cached_property
 from itertools import combinations
 from math import factorial, prod
 
-from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph, WindowByDistance
 from coincide.constraints.window import Window
 from coincide.errors import GraphError
 
 MOST_SYMMETRIES = 1000
 
-Tie = tuple[Window, float] | None  # window, of the second role minus the first, and threshold
+Tie = tuple[Window, float, WindowByDistance | None] | None  # window, of the second role minus the first, threshold
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ class _Ties:
         self._tie: dict[tuple[int, int], Tie] = {}
         for edge, threshold in zip(graph.edges, thresholds, strict=True):
             a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
-            self._tie[a, b], self._tie[b, a] = (edge.window, threshold), (edge.window.swapped(), threshold)
+            self._tie[a, b] = edge.window, threshold, edge.by_distance
+            self._tie[b, a] = edge.window.swapped(), threshold, edge.by_distance
         groups: list[list[int]] = []
         for role in roles:
             of_role = next((group for group in groups if self._can_swap(group[0], role, roles)), None)

@@ -24,14 +24,20 @@ def distance_offset_ranges(pairs: TemplatePairs, half_width_ms: Int64Array, thre
     names = np.stack((both, half_width_ms))
     (_, distinct_ms), first, of_pair = np.unique(names, axis=1, return_index=True, return_inverse=True)
     distinct = pairs.take(first)
-    length_s = distinct.latest_s().high - distinct.earliest_s().high
-    long_ms = np.ceil(length_s * 1000 / 2).astype(np.int64) + 1
+    long_ms = least_long_ms(distinct)
     is_long = distinct_ms >= long_ms
     parts = [_in_long_windows(distinct, np.flatnonzero(is_long), distinct_ms, long_ms, threshold)]
     for width_ms in np.unique(distinct_ms[~is_long]).tolist():
         rows = np.flatnonzero(~is_long & (distinct_ms == width_ms))
         parts.append(_named(offset_ranges(distinct.take(rows), Window(width_ms / 1000), threshold), rows))
     return _of_each(joined(*parts).in_order(), of_pair.reshape(-1), len(first))
+
+
+def least_long_ms(pairs: TemplatePairs) -> Int64Array:
+    """Half of the shortest window, in milliseconds, that is at least as long as both templates of each pair, (n,)."""
+    length_s = pairs.latest_s().high - pairs.earliest_s().high
+    least_ms: Int64Array = np.ceil(length_s * 1000 / 2).astype(np.int64) + 1
+    return least_ms
 
 
 def _in_long_windows(

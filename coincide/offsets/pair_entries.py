@@ -14,7 +14,7 @@ from coincide.offsets.ranges import Ranges
 CODE_BITS = 32
 
 
-def pairs_of(u: CodeArray, v: CodeArray) -> Int64Array:
+def pairs_of(u: CodeArray | Int64Array, v: CodeArray | Int64Array) -> Int64Array:
     """Return the numbers of pairs of codes: sorted by u, then v."""
     return (u.astype(np.int64) << CODE_BITS) | v
 
@@ -65,6 +65,16 @@ class PairEntries:
         inside: BoolArray = (self._hulls_us[at, 0] <= offset_us) & (offset_us <= self._hulls_us[at, 1])
         for rows, intervals in self._of_gapped(at):
             inside[rows] &= _inside(intervals, offset_us[rows])
+        return inside
+
+    def contain_within(self, at: PositionArray, offset_us: Int64Array, further_us: Int64Array) -> BoolArray:
+        """`contain`, the ends of each entry's offsets moved apart by `further_us`; only single intervals are moved."""
+        still = further_us == 0
+        inside: BoolArray = (self._hulls_us[at, 0] <= offset_us + further_us) & (
+            offset_us - further_us <= self._hulls_us[at, 1]
+        )
+        inside &= self._hulls_us[at, 0] <= self._hulls_us[at, 1]
+        inside[still] = self.contain(at[still], offset_us[still])
         return inside
 
     def keep_latest(self, count: int) -> None:

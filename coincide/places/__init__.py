@@ -11,4 +11,12 @@ from coincide.places.place_columns import Places
 from coincide.places.place_forms import form_of_place, place_of_form
 from coincide.places.travel_times import TravelTimes
 
-__all__ = ["DistanceWindow", "EarthPlace", "FramePlace", "Places", "TravelTimes", "form_of_place", "place_of_form"]
+__all__ = [
+    "DistanceWindow",
+    "EarthPlace",
+    "FramePlace",
+    "Places",
+    "TravelTimes",
+    "form_of_place",
+    "place_of_form",
+]

@@ -28,6 +28,10 @@ class Totals(Struct):
         Total,
         Meta(description="Values of accepted detections that are no number, where a query over readings needs one."),
     ] = 0
+    no_place: Annotated[
+        Total,
+        Meta(description="Accepted detections whose sensor's place is not known, where a query needs it."),
+    ] = 0
     evicted: Annotated[Total, Meta(description="Detections dropped early because the buffer was full.")] = 0
     echoes: Annotated[
         Total, Meta(description="Accepted detections that were not joined: echoes of a stream that has echo_s.")

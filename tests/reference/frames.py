@@ -10,7 +10,7 @@ from coincide.errors import HistogramError
 
 MOST_ATTRIBUTES_BYTES = 4096
 LONGEST_SHOWN_BYTES = 2048
-STAMP_FIELDS = ("sensor", "stream", "template")
+STAMP_FIELDS = ("sensor", "stream", "template")  # and perhaps its place
 
 
 def rows_of(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:

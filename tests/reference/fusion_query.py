@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from itertools import combinations, permutations
+from math import ceil, dist, hypot
 from typing import Any
 
 from coincide import ConstraintGraph, Histogram, Window, joint_probabilities, match_probability
+from tests.reference.geodesics import surface_m
 from tests.reference.set_candidates import SetCandidates
 
 ACCURACY = 1e-12
@@ -43,15 +45,41 @@ class SlowRow:
 Players = Mapping[str, SlowRow]  # by role
 
 
+@dataclass(frozen=True)
+class SlowDistance:
+    speed_m_s: float
+    slack_s: float
+    up_to_m: float
+
+    def swapped(self) -> SlowDistance:
+        return self
+
+    def between(self, one: dict[str, float] | None, other: dict[str, float] | None) -> Window | None:
+        if one is None or other is None or one.keys() != other.keys():
+            return None
+        if "lat" in one:
+            way_m = surface_m(one["lat"], one["lon"], other["lat"], other["lon"]) or 0.0
+            away_m = hypot(way_m, one["height_m"] - other["height_m"])
+        else:
+            away_m = dist(list(one.values()), list(other.values()))
+        if away_m > self.up_to_m:
+            return None
+        return Window(ceil((away_m / self.speed_m_s + self.slack_s) * 1000 - 1e-6) / 1000)
+
+
 @dataclass
 class SlowEdge:
     a: str
     b: str
-    window: Window
+    window: Window | SlowDistance
     threshold: float
 
     @classmethod
     def of(cls, edge: dict[str, Any], least: float) -> SlowEdge:
+        if "speed_m_s" in edge:
+            by_distance = SlowDistance(edge["speed_m_s"], edge["slack_s"], edge["up_to_m"])
+            a, b = edge["between"]
+            return cls(a, b, by_distance, max(edge.get("threshold", 0), least))
         window = Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"])
         a, b = edge["between"]
         return cls(a, b, window, max(edge.get("threshold", 0), least))
@@ -60,10 +88,21 @@ class SlowEdge:
         if not {self.a, self.b} <= players.keys():
             return True
         a, b = players[self.a], players[self.b]
+        window = self.window_of(players)
+        if window is None:
+            return False
         offset_s = (b.fields["detected_at_us"] - a.fields["detected_at_us"]) / 1e6
-        return _probability(a.template, b.template, offset_s, self.window) >= self.threshold - ACCURACY
+        return _probability(a.template, b.template, offset_s, window) >= self.threshold - ACCURACY
+
+    def window_of(self, players: Players) -> Window | None:
+        """The window between two sensors; None where there is none."""
+        if not isinstance(self.window, SlowDistance):
+            return self.window
+        return self.window.between(*(players[role].fields.get("place") for role in (self.a, self.b)))
 
     def scope(self) -> tuple[object, ...]:
+        if isinstance(self.window, SlowDistance):
+            return *sorted((self.a, self.b)), self.window
         return min((self.a, self.b, self.window), (self.b, self.a, self.window.swapped()), key=lambda side: side[:2])
 
 
@@ -101,10 +140,15 @@ class SlowQuery:
     def streams(self) -> set[str]:
         return {played["stream"] for played in self.roles.values()}
 
+    @property
+    def needs_places(self) -> bool:
+        return any(isinstance(edge.window, SlowDistance) for edge in self.edges)
+
     def may_play(self, row: SlowRow, role: str) -> bool:
         played, said = self.roles[role], row.fields["attributes"]
         return (
             row.fields["stream"] == played["stream"]
+            and (not self.needs_places or "place" in row.fields)
             and _fits(row.area, self.areas)
             and _fits(row.area, played.get("areas", ["*"]))
             and _fits(row.fields["sensor"], played.get("sensors", ["*"]))
@@ -207,11 +251,11 @@ class SlowQuery:
         return not self.equal or (len(values) == 1 and values != {"null"})
 
     def holds_jointly(self, players: Players) -> bool:
-        edges = [(e.a, e.b, e.window) for e in self.edges if {e.a, e.b} <= players.keys()]
+        edges = [(e.a, e.b, e.window_of(players)) for e in self.edges if {e.a, e.b} <= players.keys()]
         whole = self._is_enough(players) or len(self._optional) == len(self.roles)
         if self.joint_threshold is None or len(players) < 2 or not whole:
             return True
-        graph = ConstraintGraph.graph(edges, list(players))
+        graph = ConstraintGraph.graph([(a, b, window) for a, b, window in edges if window], list(players))
         events = tuple((row.template, row.fields["detected_at_us"]) for row in players.values())
         return _joint(graph, events) >= self.joint_threshold - ACCURACY
 

@@ -88,11 +88,11 @@ class ReplayShard:
         self._sweep()
 
     def _answer(self, query: Query, tuples: MatchTuples) -> ReplayedTuples:
-        rows, members = self._state.rows.columns, tuples.members
+        rows, members, codes = self._state.rows.columns, tuples.members, self._state.codes
         smaller = members[:0] if tuples.supersedes is None else tuples.supersedes
         larger = np.flatnonzero((smaller != ABSENT).any(axis=1))
         probability = np.empty(len(members))
-        for alike in alike_tuples(query, members, rows, self._state.codes.templates):
+        for alike in alike_tuples(query, members, rows, codes.templates, codes.places):
             probability[alike.at] = _thresholded(query, alike)
         shown = (self._shown(each, rows.seq) for each in (members, smaller[larger]))
         return ReplayedTuples(query, probability, next(shown), larger, next(shown))

@@ -141,14 +141,16 @@ class FusionCore:
     def _answer(
         self, accepted: AcceptedBatch, turns: QueryTurns, before: OnTime
     ) -> tuple[KindAnswers, list[DeadLetter]]:
-        """Return what all queries give, and letters about values that are no numbers."""
+        """Return what all queries give, and letters about rows that some cannot use."""
         queries, totals = self._state.queries, self._state.totals
         no_numbers = queries.begin(accepted.rows, self._state.rows.columns)
         answers = queries.answers(turns, accepted, before)
         refused = list(no_number_letters(no_numbers, accepted.rows, self._state.codes))
         totals.matches += len(answers.matches)
         totals.episodes += len(answers.lasting)
-        totals.no_number += len(refused)
+        without_place = sum(letter.reason == "no_place" for letter in refused)
+        totals.no_number += len(refused) - without_place
+        totals.no_place += without_place
         return answers, refused
 
     def _write_journal(self, accepted: EventColumns) -> None:

@@ -12,12 +12,13 @@ from msgspec import UNSET, UnsetType
 from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
 from coincide.fusion.matching.advisory_work import AdvisoryBudget, first_of_each
-from coincide.fusion.matching.match_verdicts import alike_tuples
+from coincide.fusion.matching.match_verdicts import alike_tuples, half_widths_ms
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns, VerifiedTemplates
 from coincide.fusion.rows.rates import Background
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.places.place_registry import PlaceRegistry
 from coincide.queries import Query
 from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
 from coincide.wire.results.match_record import HAS_EQUAL, IS_FILTERED, NOT_WATCHED_YET, TOO_MUCH_WORK, UnknownReason
@@ -47,10 +48,15 @@ def levels(probability: FloatArray, threshold: float, is_certain: BoolArray) -> 
 
 
 def rival_rows(
-    query: Query, members: PositionArray, level: FloatArray, rows: EventColumns, templates: VerifiedTemplates
+    query: Query,
+    members: PositionArray,
+    level: FloatArray,
+    rows: EventColumns,
+    templates: VerifiedTemplates,
+    places: PlaceRegistry,
 ) -> Iterator[tuple[PositionArray, GraphRows]]:
     """Part tuples by their constraint graph: which they are, and what their chance matches must reach."""
-    for alike in alike_tuples(query, members, rows, templates):
+    for alike in alike_tuples(query, members, rows, templates, places):
         at_least = level[alike.at]
         own = np.array([[edge.threshold or 0.0] for edge in alike.graph.edges])
         joint = None if query.joint_threshold is None else _reached(at_least)
@@ -107,6 +113,7 @@ class ChanceJudge:
     streams: tuple[int, ...]
     rows: EventColumns
     templates: VerifiedTemplates
+    places: PlaceRegistry
     accepted: AcceptedBatch
     rivals: RivalVolumes
     budget: AdvisoryBudget
@@ -163,19 +170,23 @@ class ChanceJudge:
             return []
         newest = self.rows.seq[members.max(axis=1)]
         frames = self.accepted.frames_of(newest)
-        if len(members) <= FEW_ROWS and len(set(frames.tolist())) == len(members):
+        is_short = len(members) <= FEW_ROWS and not self.query.graph.is_by_distance
+        if is_short and len(set(frames.tolist())) == len(members):
             return [self._volume_of_one(members[nth : nth + 1], level[nth : nth + 1]) for nth in range(len(members))]
         codes = np.where(members == ABSENT, ABSENT, self.rows.template[members])
-        first, kind = first_of_each(level, *codes.T.astype(np.int64))
+        widths_ms = np.empty((0, len(members)), np.int64)
+        if self.query.graph.is_by_distance:
+            widths_ms = half_widths_ms(self.query.graph, members, self.rows, self.places).T
+        first, kind = first_of_each(level, *codes.T.astype(np.int64), *widths_ms)
         work = np.empty(len(first))
-        for at, rows in rival_rows(self.query, members[first], level[first], self.rows, self.templates):
+        for at, rows in rival_rows(self.query, members[first], level[first], self.rows, self.templates, self.places):
             work[at] = volumes_work(rows)
         affordable = self.budget.affords(work[kind], kind, newest, frames)
         wanted = np.unique(kind[affordable])
         of_kind = dict[int, Volume]()
         for block in blocks(len(wanted), VOLUMES_AT_ONCE, self.check):
             kinds, some = wanted[block], first[wanted[block]]
-            for at, rows in rival_rows(self.query, members[some], level[some], self.rows, self.templates):
+            for at, rows in rival_rows(self.query, members[some], level[some], self.rows, self.templates, self.places):
                 of_kind |= zip(kinds[at].tolist(), self.rivals.volumes(rows, level[some][at]), strict=True)
         return [of_kind[nth] if yes else NOTHING for nth, yes in zip(kind.tolist(), affordable.tolist(), strict=True)]
 
@@ -186,7 +197,7 @@ class ChanceJudge:
         key = self.query.graph, self.query.joint_threshold is not None, float(level[0]), *ids
         known = self.rivals.of_one.get(key)
         if known is None:
-            [(_, rows)] = rival_rows(self.query, members, level, self.rows, self.templates)
+            [(_, rows)] = rival_rows(self.query, members, level, self.rows, self.templates, self.places)
             self.check()
             known = NOTHING
             if self.budget.affords_one(float(volumes_work(rows)[0])):

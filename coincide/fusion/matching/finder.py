@@ -38,7 +38,7 @@ class Finder:
         areas, templates = codes.areas, codes.templates
         self._codes, self._areas, self._max_candidates = codes, areas, max_candidates
         self._limits = PairLimits(table=max_table_work, cached=most_pairs)
-        self._buffers = RowBuffers(codes.streams.codes, areas, templates)
+        self._buffers = RowBuffers(codes.streams.codes, areas, templates, codes.places)
         self._searches: dict[str, tuple[Query, InstalledPattern]] = {}
         self._look_ups_before = LookUps()
 
@@ -48,7 +48,7 @@ class Finder:
 
     @property
     def no_numbers(self) -> set[tuple[int, str]]:
-        """The rows of the last batch, by number, and their attributes that are no numbers where a filter needs one."""
+        """The rows of the last batch, by number, and what they lack: attributes that are no numbers, or a place."""
         return self._buffers.no_numbers
 
     def has_new(self, active: ActiveQuery) -> bool:
@@ -56,13 +56,15 @@ class Finder:
         return self._buffers.has_new(active.query.id)
 
     def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
-        """Buffer exactly the given rows."""
+        """Buffer exactly the given rows, those of queries by distance under new codes."""
         self._buffers.clear()
+        for query in [query for query, (known, _) in self._searches.items() if known.needs_places]:
+            self._retire(query)
         self.insert(rows, queries)
 
     def drop(self, gone: Int64Array, kept: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Drop the rows of these sequence numbers; all others are kept."""
-        if self._buffers.are_grouped_by_value:  # whose codes would never be freed
+        if self._buffers.are_grouped_by_value or self._buffers.has_spare_places(len(kept)):  # codes are freed by this
             self.rebuild(kept, queries)
         else:
             self._buffers.drop(gone)
@@ -70,6 +72,8 @@ class Finder:
     def recode(self, new_code: CodeArray, queries: Iterable[str]) -> None:
         """Follow new template codes by old code (-1: forgotten), and forget all but these queries; then `rebuild`."""
         for query in self._searches.keys() - set(queries):
+            self._retire(query)
+        for query in [query for query, (known, _) in self._searches.items() if known.needs_places]:
             self._retire(query)
         for _, search in self._searches.values():
             search.recode(dict.fromkeys(search.pattern.sources, new_code))

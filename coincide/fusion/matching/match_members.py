@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
+from typing import TypeVar
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.places.place import Place
+from coincide.places.place_forms import form_of_place
+from coincide.places.place_registry import PlaceRegistry
 from coincide.queries import Query
 from coincide.wire.payload import payload_json
 from coincide.wire.results.match_record import MatchMember
 
 Members = tuple[MatchMember, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +33,7 @@ class MatchMembers:
     rows: EventColumns
     areas: Areas
     templates: VerifiedTemplates
+    places: PlaceRegistry
 
     def members(self, positions: PositionArray) -> list[Members]:
         """Return the members of each tuple, (n, roles), in the order of the roles; those that are `ABSENT` left out."""
@@ -59,18 +66,29 @@ class MatchMembers:
             self._earliest_us(at).tolist(),
             rows.latest_us[at].tolist(),
             templates,
+            self._places(at),
         )
         return [
             MatchMember(role, *named, **payload_json(rows.payload[row]))
             for row, named in zip(each, columns, strict=True)
         ]
 
+    def _places(self, at: PositionArray) -> Sequence[dict[str, float] | UnsetType]:
+        """Return the place of each row, for queries whose answer depends on it."""
+        if not self.query.needs_places:
+            return [UNSET] * len(at)
+        return _by_code(self.rows.place[at], lambda code: _form(self.places.place(code)))
+
     def _earliest_us(self, at: PositionArray) -> Int64Array:
         earliest_us: Int64Array = self.rows.detected_at_us[at] + self.templates.earliest_us[self.rows.template[at]]
         return earliest_us
 
 
-def _by_code(codes: CodeArray, name_of: Callable[[int], str]) -> list[str]:
+def _form(place: Place | None) -> dict[str, float] | UnsetType:
+    return UNSET if place is None else form_of_place(place)
+
+
+def _by_code(codes: CodeArray, name_of: Callable[[int], T]) -> list[T]:
     """Return the name of each code, each looked up once."""
     of_row = codes.tolist()
     names = {code: name_of(code) for code in set(of_row)}

@@ -59,17 +59,21 @@ class MatchRecorder:
         rows, query, templates = self.table.columns, active.query, self.codes.templates
         streams = tuple(self.codes.streams.codes[stream] for stream in query.streams)
         budget = AdvisoryBudget(self.limits.max_advisory_work, self.limits.max_advisory_work_of_frame)
-        chance = ChanceJudge(query, streams, rows, templates, accepted, self.rivals, budget, check)
+        chance = ChanceJudge(query, streams, rows, templates, self.codes.places, accepted, self.rivals, budget, check)
         if len(query.roles) > 2:
-            return TupleJudge(query, rows, templates, accepted, budget, chance, check).verdicts(tuples.members)
-        return PairJudge(query, rows, templates, accepted, budget, chance, check).verdicts(tuples.members)
+            return TupleJudge(query, rows, templates, self.codes.places, accepted, budget, chance, check).verdicts(
+                tuples.members
+            )
+        return PairJudge(query, rows, templates, self.codes.places, accepted, budget, chance, check).verdicts(
+            tuples.members
+        )
 
     def _records(
         self, active: ActiveQuery, tuples: MatchTuples, verdicts: Verdicts
     ) -> Iterator[tuple[MatchRecord, int]]:
         rows, query = self.table.columns, active.query
         is_pair = len(query.roles) == 2
-        of_matches = MatchMembers(query, rows, self.codes.areas, self.codes.templates)
+        of_matches = MatchMembers(query, rows, self.codes.areas, self.codes.templates, self.codes.places)
         newest = tuples.members.max(axis=1)
         received_us = np.where(tuples.members == ABSENT, BEFORE_ALL_US, rows.received_at_us[tuples.members]).max(axis=1)
         columns = zip(

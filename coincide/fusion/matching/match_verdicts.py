@@ -10,12 +10,13 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from coincide import ConstraintGraph, Window
-from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.constraints.graph import induced
 from coincide.constraints.window import is_within_for_certain
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.places.place_registry import PlaceRegistry
 from coincide.probability import ClockOffset, OccurrenceColumns
 from coincide.queries import Query
 from coincide.wire.results.match_record import ClockRecord, EdgeRecord, JointRecord, OccurrenceRecord, Unknown
@@ -57,6 +58,7 @@ class MatchTuples:
 
 
 _induced = lru_cache(maxsize=1024)(induced)
+_at_widths = lru_cache(maxsize=1024)(ConstraintGraph.at_widths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +77,40 @@ class AlikeTuples:
 
 
 def alike_tuples(
-    query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates
+    query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates, places: PlaceRegistry
 ) -> Iterator[AlikeTuples]:
-    """Part tuples, (n, roles), by their constraint graph: the fewer parts, the faster they are judged."""
+    """Part tuples, (n, roles), by their constraint graph: the fewer parts, the faster they are judged.
+
+    Windows by distance are those between the places of the members.
+    """
     is_present = members != ABSENT
     is_uniform = query.graph.uniform_window is not None
-    kinds, kind = np.unique(is_present.sum(axis=1)[:, None] if is_uniform else is_present, axis=0, return_inverse=True)
+    alike = is_present.sum(axis=1)[:, None] if is_uniform else is_present.astype(np.int64)
+    if query.graph.is_by_distance:
+        alike = np.concatenate((alike, half_widths_ms(query.graph, members, rows, places)), axis=1)
+    kinds, kind = np.unique(alike, axis=0, return_inverse=True)
     for nth in range(len(kinds)):
         at = np.flatnonzero(kind.ravel() == nth)
         present = is_present[at]
         roles = np.nonzero(present)[1].reshape(len(at), -1)
         named = range(roles.shape[1]) if is_uniform else roles[0].tolist()
-        graph = _induced(query.graph, tuple(query.roles[role][0] for role in named))
+        placed = _at_widths(query.graph, tuple(kinds[nth, members.shape[1] :].tolist())) if query.graph.is_by_distance else None
+        graph = _induced(placed or query.graph, tuple(query.roles[role][0] for role in named))
         yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
+
+
+def half_widths_ms(
+    graph: ConstraintGraph, members: PositionArray, rows: EventColumns, places: PlaceRegistry
+) -> Int64Array:
+    """Return half of the window of each edge by distance between members of each tuple, (n, edges); else 0."""
+    widths_ms = np.zeros((len(members), len(graph.edges)), np.int64)
+    for nth, edge in enumerate(graph.edges):
+        a, b = (members[:, graph.roles.index(role)] for role in (edge.a, edge.b))
+        present = (a != ABSENT) & (b != ABSENT)
+        if edge.by_distance is not None:
+            ends = rows.place[a[present]], rows.place[b[present]]
+            widths_ms[present, nth] = edge.by_distance.half_width_ms(places.distance_m(*ends, places))
+    return widths_ms
 
 
 def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:

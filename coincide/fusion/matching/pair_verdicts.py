@@ -1,19 +1,28 @@
 """What is said of the pairs of a query of two roles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from coincide import Window
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array, PositionArray
 from coincide.fusion.matching.advisory_work import AdvisoryBudget, occurred_work
 from coincide.fusion.matching.chance_rates import ChanceJudge
-from coincide.fusion.matching.match_verdicts import DECIMALS, Verdicts, as_recorded, hold_for_certain
+from coincide.fusion.matching.match_verdicts import (
+    DECIMALS,
+    Verdicts,
+    as_recorded,
+    half_widths_ms,
+    hold_for_certain,
+)
 from coincide.fusion.matching.told_clocks import tell_clocks
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.work import blocks
+from coincide.places.place_registry import PlaceRegistry
 from coincide.probability import OccurrenceColumns, match_probabilities, occurrence_columns
+from coincide.probability.difference import probabilities_within
 from coincide.probability.joint.on_clocks import share_clocks
 from coincide.probability.joint.tuples import EventTuples
 from coincide.queries import Query
@@ -33,6 +42,7 @@ class PairColumns:
     newest: Int64Array  # sequence number of the newest member
     frame: Int64Array  # in which it came
     is_certain: BoolArray  # whether every possible pair of times lies in the window
+    half_width_ms: Int64Array | None  # half of each pair's window, where windows follow distances
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -45,6 +55,7 @@ class PairJudge:
     query: Query
     rows: EventColumns
     templates: VerifiedTemplates
+    places: PlaceRegistry
     accepted: AcceptedBatch
     budget: AdvisoryBudget
     chance: ChanceJudge
@@ -70,11 +81,16 @@ class PairJudge:
         rows, known = self.rows, self.templates
         (us, u_index), (vs, v_index) = (known.among(rows.template[side]) for side in positions.T)
         detected_at_us = rows.detected_at_us[positions.T]
-        is_certain = hold_for_certain(self.query.window, positions.T, rows, known)
+        widths_ms = None
+        if self.query.graph.is_by_distance:
+            widths_ms = half_widths_ms(self.query.graph, positions, rows, self.places)[:, 0]
+        is_certain = np.empty(len(positions), np.bool_)
+        for at, window in _by_window(np.arange(len(positions)), widths_ms, self.query.window):
+            is_certain[at] = hold_for_certain(window, positions[at].T, rows, known)
         newest = rows.seq[positions].max(axis=1)
         templates = TemplatePairs(us, vs, u_index, v_index)
         tuples = EventTuples([us, vs], np.stack((u_index, v_index)), detected_at_us)
-        return PairColumns(positions, templates, tuples, newest, self.accepted.frames_of(newest), is_certain)
+        return PairColumns(positions, templates, tuples, newest, self.accepted.frames_of(newest), is_certain, widths_ms)
 
     def _probabilities(self, pairs: PairColumns, mass: FloatArray) -> FloatArray:
         """Return the probability of each pair; the mass of when it occurred is it, where that is not NaN."""
@@ -83,6 +99,9 @@ class PairJudge:
         for block in blocks(len(uncertain), PAIRS_AT_ONCE, self.check):
             at = uncertain[block]
             some, (a_us, b_us) = pairs.templates.take(at), pairs.tuples.detected_at_us[:, at]
+            if pairs.half_width_ms is not None:
+                probability[at] = probabilities_within(some, b_us - a_us, pairs.half_width_ms[at] / 1000)
+                continue
             probability[at] = match_probabilities(
                 some.us, some.vs, some.u_index, some.v_index, b_us - a_us, self.query.window
             )
@@ -103,13 +122,22 @@ class PairJudge:
         occurred: list[OccurrenceRecord | None] = [None] * len(pairs)
         mass = np.full(len(pairs), np.nan)
         for block in blocks(len(wanted), PAIRS_AT_ONCE, self.check):
-            at = wanted[block]
-            when = self._when(pairs, at, tell[at])
-            mass[at] = when.probability
-            for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
-                occurred[nth] = each
+            for at, window in _by_window(wanted[block], pairs.half_width_ms, self.query.window):
+                when = self._when(pairs, at, tell[at], window)
+                mass[at] = when.probability
+                for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
+                    occurred[nth] = each
         return occurred, mass
 
-    def _when(self, pairs: PairColumns, at: IndexArray, tell: BoolArray) -> OccurrenceColumns:
+    def _when(self, pairs: PairColumns, at: IndexArray, tell: BoolArray, window: Window) -> OccurrenceColumns:
         some = pairs.tuples.take(at)
-        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, self.query.window, tell)
+        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, window, tell)
+
+
+def _by_window(at: IndexArray, half_width_ms: Int64Array | None, window: Window) -> Iterator[tuple[IndexArray, Window]]:
+    """Part some pairs by their window: the only one, or where windows follow distances each pair's own."""
+    if half_width_ms is None:
+        yield at, window
+        return
+    for width_ms in np.unique(half_width_ms[at]).tolist():
+        yield at[half_width_ms[at] == width_ms], Window(width_ms / 1000)

@@ -7,18 +7,22 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
+from coincide.fusion.readings.reading_columns import PLACE
 from coincide.fusion.rows.areas import Areas
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
+from coincide.places.place_registry import NO_PLACE, PlaceRegistry
+from coincide.places.templates_at_places import TemplatesAtPlaces
 from coincide.queries import Query
 from coincide.queries.joins.role_filter import Source
-from coincide.templates.codes import TemplateRegistry
+from coincide.templates.codes import TemplatesInOrder
 from coincide.wire.fields import Scalar
 from coincide.wire.payload import attribute, attributes_of, reader
 
 Equal = str | None  # the attribute that a query asks to be equal
 NO_GROUP = -1
+SPARE_AT_PLACES = 1_024  # codes of templates at places are freed once there are so many more than twice the rows kept
 
 
 class AttributeGroups:
@@ -42,22 +46,26 @@ class AttributeGroups:
 
 @dataclass(frozen=True)
 class BufferKey:
-    """What names a buffer: the events of a source, grouped by area, or by area and an attribute's value."""
+    """What names a buffer: the events of a source, grouped by area, or by area and an attribute's value.
+
+    Where a query `needs_places`, they are those whose place is known, under codes of templates at places.
+    """
 
     equal: Equal
     source: Source
+    needs_places: bool = False
 
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.equal, self.source))  # asked for at every look-up, and long
+        return hash((self.equal, self.source, self.needs_places))  # asked for at every look-up, and long
 
 
 def places_of(query: Query) -> tuple[BufferKey, ...]:
     """Return where the members of each role are buffered."""
-    return tuple(BufferKey(query.equal, source) for source in query.sources)
+    return tuple(BufferKey(query.equal, source, query.needs_places) for source in query.sources)
 
 
 class RowBuffers:
@@ -66,15 +74,20 @@ class RowBuffers:
     Rows are buffered under their earliest time, as `coincide.joins.search` wants it, and grouped by code.
     """
 
-    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates) -> None:
-        self._streams, self._areas, self._registry = streams, areas, templates
+    def __init__(
+        self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates, places: PlaceRegistry
+    ) -> None:
+        self._streams, self._areas, self._registry, self._known_places = streams, areas, templates, places
+        self._at_places = TemplatesAtPlaces()
         self._followed: list[Query] = []
         self._places: dict[str, tuple[BufferKey, ...]] = {}  # of each query, by id
         self._groups: dict[Equal, AttributeGroups] = {}
         self._buffers: dict[BufferKey, Buffer] = {}
-        self.templates: dict[BufferKey, TemplateRegistry] = {}
+        self.templates: dict[BufferKey, TemplatesInOrder] = {}
         self.new: dict[BufferKey, Events] = {}  # the rows of the last insert
-        self.no_numbers: set[tuple[int, str]] = set()  # rows of the last insert by number, and attributes with limits
+        self.no_numbers: set[tuple[int, str]] = (
+            set()
+        )  # rows of the last insert by number, and what they lack (`NoNumbers`)
         self._inserted = 0
 
     def insert(self, rows: EventColumns, queries: Iterable[Query]) -> None:
@@ -102,8 +115,13 @@ class RowBuffers:
             buffer.drop(seqs)
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows, and codes of templates at places."""
         self._followed, self._groups, self._buffers = [], {}, {}
+        self._at_places = TemplatesAtPlaces()
+
+    def has_spare_places(self, kept: int) -> bool:
+        """Whether codes of templates at places are many more than the rows that are kept."""
+        return len(self._at_places) > SPARE_AT_PLACES + 2 * kept
 
     def new_among(self, seqs: Int64Array) -> dict[BufferKey, Events]:
         """Return those of the rows of the last insert that have one of these sequence numbers, which rise."""
@@ -123,7 +141,7 @@ class RowBuffers:
         places = list(dict.fromkeys(place for of_query in self._places.values() for place in of_query))  # in order
         self._groups = {place.equal: self._groups_by(place.equal) for place in places if place.equal is not None}
         self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
-        self.templates = dict.fromkeys(places, self._registry)
+        self.templates = {place: self._at_places if place.needs_places else self._registry for place in places}
 
     def _groups_by(self, equal: str) -> AttributeGroups:
         return self._groups.get(equal) or AttributeGroups(equal)
@@ -136,9 +154,23 @@ class RowBuffers:
         if place.equal is not None:
             group = self._groups[place.equal].codes(group, [rows.payload[row] for row in at.tolist()])
             at, group = at[group != NO_GROUP], group[group != NO_GROUP]
-        template = rows.template[at]
-        earliest_us = rows.detected_at_us[at] + self._registry.earliest_us[template]
+        if place.needs_places:
+            is_known = rows.place[at] != NO_PLACE
+            self.no_numbers.update((seq, PLACE) for seq in rows.seq[at[~is_known]].tolist())
+            at, group = at[is_known], group[is_known]
+        earliest_us = rows.detected_at_us[at] + self._registry.earliest_us[rows.template[at]]
+        template = self._codes_at_places(rows, at) if place.needs_places else rows.template[at]
         return Events(group, earliest_us, template, rows.sensor[at], rows.seq[at]).sorted()
+
+    def _codes_at_places(self, rows: EventColumns, at: PositionArray) -> CodeArray:
+        """Return the code of each row's template at its place."""
+        names = np.stack((rows.template[at], rows.place[at]))
+        (template, place), nth = np.unique(names, axis=1, return_inverse=True)
+        known = self._registry.templates
+        codes = self._at_places.codes(
+            [known[code] for code in template.tolist()], [self._known_places.place(code) for code in place.tolist()]
+        )
+        return codes[nth.ravel()]
 
     def _admitted(self, source: Source, rows: EventColumns, at: PositionArray) -> PositionArray:
         if source.is_whole or len(at) == 0:

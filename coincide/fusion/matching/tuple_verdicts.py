@@ -21,6 +21,7 @@ from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.search.search import judged_at_once
 from coincide.joins.search.work import blocks
+from coincide.places.place_registry import PlaceRegistry
 from coincide.probability import JointProbability, occurrence_columns
 from coincide.queries import Query
 from coincide.wire.results.match_record import (
@@ -42,6 +43,7 @@ class TupleJudge:
     query: Query
     rows: EventColumns
     templates: VerifiedTemplates
+    places: PlaceRegistry
     accepted: AcceptedBatch
     budget: AdvisoryBudget
     chance: ChanceJudge
@@ -56,7 +58,7 @@ class TupleJudge:
         tell, too_much = tell_clocks(members, self.rows, self.templates, self.accepted, self.budget)
         at_once = judged_at_once(self.query.graph, on_clocks=self.templates.has_clocks)
         for block in blocks(len(members), at_once, self.check):
-            for alike in alike_tuples(self.query, members[block], self.rows, self.templates):
+            for alike in alike_tuples(self.query, members[block], self.rows, self.templates, self.places):
                 of_all, when = _of_all(alike, self.query.joint_threshold, tell[block][alike.at])
                 of_edges = self._edges(alike)
                 for nth, at in enumerate((block.start + alike.at).tolist()):

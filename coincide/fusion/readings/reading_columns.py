@@ -26,7 +26,10 @@ Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
 
 
 NoNumbers = set[tuple[int, str]]
-"""The sequence number of each row whose value is no number, and the name of the attribute."""
+"""The sequence number of each row that a query cannot use, and the name of the attribute that is no number, or `PLACE`.
+"""
+PLACE = "place"
+"""Names no attribute: the row's place is not known."""
 
 
 class ReadRows(NamedTuple):
@@ -113,17 +116,22 @@ def _key(value: Scalar) -> Key:
     return isinstance(value, bool), as_read(value)
 
 
+NO_PLACE = "a query whose windows follow distances needs the place of its sensor, and none is known: register one"
+
+
 def no_number_letters(no_numbers: NoNumbers, new: EventColumns, codes: RowCodes) -> Iterator[DeadLetter]:
-    """Yield a letter for each of the `new` rows and attributes that are refused; the row itself stays accepted."""
+    """Yield a letter for each of the `new` rows and what it lacks; the row itself stays accepted."""
     if not len(new):
         return
     begin = int(new.seq[0])
     for seq, name in sorted(each for each in no_numbers if each[0] >= begin):
         row = seq - begin
-        written = attributes_of(new.payload[row]).get(attribute_name(name), NULL)
-        detail = f"{name} is {shown(written)}: a query needs a number"
+        reason, detail = "no_place", NO_PLACE
+        if name != PLACE:
+            written = attributes_of(new.payload[row]).get(attribute_name(name), NULL)
+            reason, detail = "no_number", f"{name} is {shown(written)}: a query needs a number"
         sensor, stream = codes.areas.sensor_of(new.sensor[row]).name, codes.streams.names[new.stream[row]]
         stamp = Stamp(sensor=sensor, stream=stream, template=codes.templates.histogram(new.template[row]).id)
         shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), payload_json(new.payload[row])
         area, received_at_us = codes.areas.area_of(new.area[row]).name, int(new.received_at_us[row])
-        yield refused_row("no_number", detail, area, received_at_us, stamp, shown_row)
+        yield refused_row(reason, detail, area, received_at_us, stamp, shown_row)

@@ -7,15 +7,18 @@ costs the others nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.constraints.graph import WindowByDistance
 from coincide.constraints.window import Window
 from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.search.distance_judge import DistanceJudge
+from coincide.joins.search.earliest_offsets import Contains, EarliestOffsets
 from coincide.joins.search.pattern import Pattern, RoleEdge
 from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork, blocks
 from coincide.joins.stream_buffers import SourceName
@@ -23,33 +26,10 @@ from coincide.joins.tuples.candidates import RoleBounds
 from coincide.offsets.cache import LookUps, OffsetCache, earns_a_table, judge_of
 from coincide.offsets.pair_work import PairLimits
 from coincide.offsets.satisfaction_table import SatisfactionTable
-from coincide.templates.codes import TemplateRegistry
+from coincide.places.templates_at_places import TemplatesAtPlaces
+from coincide.templates.codes import TemplatesInOrder
 
 OFFSETS_AT_ONCE = 4_096  # a pair of templates of 64 buckets that has never met takes up to 0.2 ms
-Contains = Callable[[CodeArray, CodeArray, Int64Array], BoolArray]
-
-
-@dataclass(frozen=True, eq=False)
-class EarliestOffsets:
-    """Judges offsets between earliest times; `reported` judges those between reported times."""
-
-    reported: Contains
-    us: TemplateRegistry
-    vs: TemplateRegistry
-    is_unordered: bool
-
-    def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
-        """Whether offsets of v's earliest time minus u's qualify for their templates; arrays of shape (n,)."""
-        reported_us = offset_us + self.us.earliest_us[u] - self.vs.earliest_us[v]
-        if not self.is_unordered:
-            return self.reported(u, v, reported_us)
-        is_later = reported_us < 0
-        one, other = np.where(is_later, v, u), np.where(is_later, u, v)
-        qualifies = self.reported(one, other, np.abs(reported_us))
-        tied = np.flatnonzero(qualifies & (reported_us == 0))  # neither was first: which is called so must not matter
-        if len(tied):
-            qualifies[tied] = self.reported(other[tied], one[tied], reported_us[tied])
-        return qualifies
 
 
 class EdgeJudge:
@@ -63,8 +43,8 @@ class EdgeJudge:
         self,
         window: Window,
         threshold: float,
-        us: TemplateRegistry,
-        vs: TemplateRegistry,
+        us: TemplatesInOrder,
+        vs: TemplatesInOrder,
         limits: PairLimits,
         *,
         is_unordered: bool,
@@ -138,21 +118,11 @@ class EdgeJudges:
     `templates` are the registries by source. All caches together remember at most what the limits say.
     """
 
-    def __init__(self, pattern: Pattern, templates: Mapping[SourceName, TemplateRegistry], limits: PairLimits) -> None:
+    def __init__(self, pattern: Pattern, templates: Mapping[SourceName, TemplatesInOrder], limits: PairLimits) -> None:
         self._graph = pattern.graph
         kinds = [_Kind.of(edge, pattern.sources) for edge in pattern.edges]
         room = replace(limits, cached=max(1, limits.cached // len({*kinds})))
-        self._judges = {
-            kind: EdgeJudge(
-                kind.window,
-                kind.threshold,
-                templates[kind.first],
-                templates[kind.second],
-                room,
-                is_unordered=kind.is_unordered,
-            )
-            for kind in kinds
-        }
+        self._judges = {kind: kind.judge(templates, room) for kind in kinds}
         self._of_edges = [self._judges[kind] for kind in kinds]
         self._bounds: RoleBounds | None = None
         self._in_blocks: RoleBounds | None = None
@@ -220,7 +190,17 @@ class _Kind:
     first: SourceName
     second: SourceName
     is_unordered: bool
+    by_distance: WindowByDistance | None
 
     @classmethod
     def of(cls, edge: RoleEdge, sources: Sequence[SourceName]) -> _Kind:
-        return cls(edge.window, edge.threshold, sources[edge.first], sources[edge.second], edge.is_unordered)
+        ends = sources[edge.first], sources[edge.second]
+        return cls(edge.window, edge.threshold, *ends, edge.is_unordered, edge.by_distance)
+
+    def judge(self, templates: Mapping[SourceName, TemplatesInOrder], room: PairLimits) -> EdgeJudge | DistanceJudge:
+        us, vs = templates[self.first], templates[self.second]
+        if self.by_distance is None:
+            return EdgeJudge(self.window, self.threshold, us, vs, room, is_unordered=self.is_unordered)
+        if not isinstance(us, TemplatesAtPlaces) or not isinstance(vs, TemplatesAtPlaces):
+            raise TypeError("windows by distance need templates at places")
+        return DistanceJudge(self.by_distance, self.threshold, us, vs, room, is_unordered=self.is_unordered)

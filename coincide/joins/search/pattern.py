@@ -9,7 +9,7 @@ from itertools import combinations
 
 from coincide.constraints.at_least import AtLeast, checked_at_least
 from coincide.constraints.conditions import MemberRules, SensorRule
-from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph, WindowByDistance, refuse_by_distance
 from coincide.constraints.interchange import Interchange
 from coincide.constraints.window import Window, checked_threshold
 from coincide.errors import GraphError
@@ -30,6 +30,7 @@ class RoleEdge:
     window: Window
     threshold: float
     is_unordered: bool
+    by_distance: WindowByDistance | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Pattern:
         GraphError
             A threshold that is missing or cannot be used, or `at_least` for a graph that it does not fit.
         """
+        refuse_by_distance(graph)
         thresholds = tuple(with_thresholds(graph, joint, exact))
         decides = len(graph.edges) > 1 and not all(exact.values())
         least = None if at_least is None else checked_at_least(at_least, graph)
@@ -98,11 +100,11 @@ class Pattern:
     def edges(self) -> tuple[RoleEdge, ...]:
         """The graph's edges, in their order."""
         at = self.graph.roles.index
-        ends = [(at(edge.a), at(edge.b), edge.window) for edge in self.graph.edges]
+        ends = [(at(edge.a), at(edge.b), edge.window, edge.by_distance) for edge in self.graph.edges]
         alike = {frozenset(pair) for pair in self.interchange.pairs}
         return tuple(
-            RoleEdge(first, second, window, threshold, frozenset((first, second)) in alike)
-            for (first, second, window), threshold in zip(ends, self.thresholds, strict=True)
+            RoleEdge(first, second, window, threshold, frozenset((first, second)) in alike, by_distance)
+            for (first, second, window, by_distance), threshold in zip(ends, self.thresholds, strict=True)
         )
 
     @property

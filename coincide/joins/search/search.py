@@ -21,7 +21,8 @@ from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.candidates import RoleBounds
 from coincide.joins.tuples.members import PartialColumns
 from coincide.joins.tuples.set_order import ABSENT, GoesBefore
-from coincide.templates.codes import TemplateRegistry
+from coincide.places.templates_at_places import TemplatesAtPlaces
+from coincide.templates.codes import TemplatesInOrder
 from coincide.templates.histogram import Histogram
 
 RefTest = Callable[[Int64Array, Int64Array], BoolArray]
@@ -150,7 +151,7 @@ class EventBuffers(Protocol):
     """Buffers of events by source, each under its earliest time, and the registries of their templates."""
 
     @property
-    def templates(self) -> Mapping[SourceName, TemplateRegistry]:
+    def templates(self) -> Mapping[SourceName, TemplatesInOrder]:
         """The registry of each source; several may share one."""
 
     def buffer(self, source: SourceName) -> Buffer:
@@ -293,7 +294,7 @@ class Search:
 
 
 def columns_of(
-    pattern: Pattern, templates: Mapping[SourceName, TemplateRegistry], members: MemberRefs
+    pattern: Pattern, templates: Mapping[SourceName, TemplatesInOrder], members: MemberRefs
 ) -> PartialColumns:
     """Return tuples with what their probability depends on; `templates` are the registries by source."""
     registries = [templates[source] for source in pattern.sources]
@@ -308,7 +309,20 @@ def columns_of(
         NOBODY if code == ABSENT else distinct[nth].histogram(code - int(firsts[nth]))
         for code, nth in zip(used.tolist(), home.tolist(), strict=True)
     ]
-    return PartialColumns(pattern.graph, named, present, at.reshape(present.shape), members.detected_at_us)
+    widths_ms = _half_widths_ms(pattern.graph, registries, members.template) if pattern.graph.is_by_distance else None
+    return PartialColumns(pattern.graph, named, present, at.reshape(present.shape), members.detected_at_us, widths_ms)
+
+
+def _half_widths_ms(graph: ConstraintGraph, registries: Sequence[TemplatesInOrder], template: CodeArray) -> Int64Array:
+    """Return half of the window of each edge by distance between members of each tuple, (edges, n); else 0."""
+    widths_ms = np.zeros((len(graph.edges), template.shape[1]), np.int64)
+    for nth, edge in enumerate(graph.edges):
+        a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
+        us, vs, present = registries[a], registries[b], (template[a] != ABSENT) & (template[b] != ABSENT)
+        if edge.by_distance is not None and isinstance(us, TemplatesAtPlaces) and isinstance(vs, TemplatesAtPlaces):
+            ends = template[a][present], template[b][present]
+            widths_ms[nth, present] = us.half_width_ms(*ends, vs, edge.by_distance)
+    return widths_ms
 
 
 def judged_at_once(graph: ConstraintGraph, *, on_clocks: bool) -> int:

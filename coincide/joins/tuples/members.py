@@ -74,13 +74,17 @@ class MemberRows:
 
 @dataclass(frozen=True, eq=False)
 class PartialColumns:
-    """Tuples of a clique some of whose members are absent; arrays of shape (k, n), `template` a position."""
+    """Tuples of a clique some of whose members are absent; arrays of shape (k, n), `template` a position.
+
+    With windows by distance `half_width_ms`, shape (edges, n), has half of each tuple's windows.
+    """
 
     graph: ConstraintGraph
     templates: Sequence[Histogram]
     present: BoolArray
     template: IndexArray
     detected_at_us: Int64Array
+    half_width_ms: Int64Array | None = None
 
     def at_least(self, threshold: float) -> BoolArray:
         """Whether the joint probability of the members present reaches the threshold, bool (n,)."""
@@ -100,7 +104,8 @@ class PartialColumns:
         """Return the probability of each edge, NaN where a member is absent; float64 (n, edges)."""
         probability = np.full((self.present.shape[1], len(self.graph.edges)), np.nan)
         for at, graph, columns in self._alike(by_size=False):
-            edges = np.array([nth for nth, edge in enumerate(self.graph.edges) if edge in graph.edges])
+            pairs = {edge.pair for edge in graph.edges}
+            edges = np.array([nth for nth, edge in enumerate(self.graph.edges) if edge.pair in pairs])
             probability[at[:, None], edges] = columns.edge_probabilities(graph)
         return probability
 
@@ -110,8 +115,13 @@ class PartialColumns:
         return Tuples(names, partial(self.joint, threshold), self.of_edges, self.present.T, threshold, roles)
 
     def _alike(self, by_size: bool) -> Iterator[tuple[PositionArray, ConstraintGraph, MemberColumns]]:
-        """Yield the tuples that have the same roles present, or as many: which, their graph and their columns."""
+        """Yield the tuples that have the same roles present, or as many, and the same windows.
+
+        That is which they are, their graph and their columns.
+        """
         kind = self.present.sum(axis=0)[None] if by_size else self.present
+        if self.half_width_ms is not None:
+            kind = np.concatenate((kind, self.half_width_ms))
         kinds, of = np.unique(kind, axis=1, return_inverse=True)
         for nth in range(kinds.shape[1]):
             at = np.flatnonzero(of.ravel() == nth)
@@ -120,7 +130,12 @@ class PartialColumns:
             template, time_us = (
                 column[:, at].T[present].reshape(len(at), -1).T for column in (self.template, self.detected_at_us)
             )
-            graph = induced(self.graph, [self.graph.roles[role] for role in roles])
+            graph = (
+                self.graph
+                if self.half_width_ms is None
+                else self.graph.at_widths(self.half_width_ms[:, at[0]].tolist())
+            )
+            graph = induced(graph, [self.graph.roles[role] for role in roles])
             yield at, graph, MemberColumns([self.templates] * len(roles), template, time_us)
 
 

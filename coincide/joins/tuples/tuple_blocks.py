@@ -13,7 +13,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, Int64Array, read_only
 from coincide.constraints.at_least import AtLeast, checked_at_least
 from coincide.constraints.conditions import MemberRules, SensorRule, checked_sensor_rule
-from coincide.constraints.graph import ConstraintGraph, checked_graph
+from coincide.constraints.graph import ConstraintGraph, checked_graph, refuse_by_distance
 from coincide.constraints.interchange import Interchange
 from coincide.errors import DetectionsError
 from coincide.joins.answers import Tuples
@@ -78,6 +78,7 @@ class BatchTuples:
     ) -> BatchTuples:
         """Check the arguments of a window join."""
         _check_batches(batches, checked_graph(graph))
+        refuse_by_distance(graph)
         exact = {role: all(u.length_s == 0.0 for u in batch.templates) for role, batch in batches.items()}
         thresholds = with_thresholds(graph, threshold, exact)
         joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None

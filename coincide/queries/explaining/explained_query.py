@@ -16,6 +16,7 @@ from coincide.queries.explaining.expected_work import ExpectedWork, expected_wor
 from coincide.queries.explaining.explanation import ChanceFigures, EdgeFigures, Explanation, JointFigures, RoleFigures
 from coincide.queries.explaining.joint_reach import joint_reach, reaches_all
 from coincide.queries.explaining.known_sensors import KnownSensor, Players, SeenRates, SensorNumbers, players_of
+from coincide.queries.explaining.known_windows import at_known_windows
 from coincide.queries.explaining.template_cells import TemplateCells
 from coincide.queries.joins.join_query import Query
 from coincide.queries.joins.role_filter import Source
@@ -98,6 +99,7 @@ class ExplainedQuery:
         streams: Mapping[str, Stream] | None = None,
         passing: Mapping[Source, Sequence[KnownSensor]] = NOTHING_KNOWN,
     ) -> None:
+        query, self._distance = at_known_windows(query, sensors)
         self._query, self._streams, self._passing = query, streams, passing
         self._sensors = list(sensors) if seen is None else seen.shared(sensors)
         self._busiest_hz = _busiest_hz(self._sensors) if seen is None else seen.busiest_hz()
@@ -124,7 +126,8 @@ class ExplainedQuery:
         joint = self._joint(edges, [each.at_least for _, each in found])
         reaches = any(reaches_all(query, *each) for each in found)
         is_reachable = self._is_reachable(edges, reaches_all=reaches)
-        return Explanation(query.id, self._roles(), edges, joint, is_reachable, self._chance(), self._work())
+        figures = joint, is_reachable, self._chance(), self._work(), self._distance
+        return Explanation(query.id, self._roles(), edges, *figures)
 
     def least_threshold(self, per_day: float) -> float | None:
         """Return the least threshold at which chance gives so few matches; None if none does, or that is not known."""

@@ -99,11 +99,30 @@ class ChanceFigures:
 
 
 @dataclass(frozen=True)
+class DistanceFigures:
+    """Windows by distance between the sensors that are known.
+
+    Attributes
+    ----------
+    least_s, greatest_s : float or None
+        Half of the shortest and of the longest window of two sensors of one area; None if no two have one.
+    sensors, without_place : int
+        Sensors of the query's streams, and how many of them have no place. One counts once for each stream.
+    """
+
+    least_s: float | None
+    greatest_s: float | None
+    sensors: int
+    without_place: int
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What a query can find and what it costs, with the sensors and rates given.
 
     `is_reachable` says whether some sensors can reach every threshold: False where none can for certain, None where
-    that is open. `chance` and `work` are None where rates are not known.
+    that is open. `chance` and `work` are None where rates are not known. Where windows follow distances, figures are
+    those of the longest, and `distance` says how long they are.
     """
 
     query: str
@@ -113,6 +132,12 @@ class Explanation:
     is_reachable: bool | None
     chance: ChanceFigures | None
     work: ExpectedWork | None
+    distance: DistanceFigures | None = None
+
+    @property
+    def lacks_places(self) -> bool:
+        """Whether windows follow distances, and no sensor has a place."""
+        return self.distance is not None and 0 < self.distance.sensors == self.distance.without_place
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as JSON."""

@@ -12,6 +12,7 @@ import numpy as np
 from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
 from coincide.arrays.numbers import is_number
 from coincide.errors import RateError
+from coincide.places.place import Place
 from coincide.queries.joins.role_filter import Source
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_template
@@ -30,6 +31,8 @@ class KnownSensor:
         Of a sensor with several templates there is one KnownSensor for each.
     rate_hz : float
         Detections a second, at least 0.
+    place : EarthPlace or FramePlace, optional
+        Where it stands, if that is known.
     """
 
     sensor: str | None
@@ -37,6 +40,7 @@ class KnownSensor:
     stream: str
     template: Histogram
     rate_hz: float = 0.0
+    place: Place | None = None
 
     def __post_init__(self) -> None:
         checked_template("template", self.template)

@@ -33,7 +33,15 @@ def sentences_of(explanation: Explanation) -> list[str]:
     edges = [sentence for group in alike.values() for sentence in _edge(group)]
     verdict = [_VERDICTS[explanation.is_reachable]] if explanation.is_reachable is not True else []
     chance = _chance(explanation)
-    return [*map(_role, explanation.roles), *edges, *_joint(explanation), *verdict, chance, *_work(explanation)]
+    return [
+        *map(_role, explanation.roles),
+        *_distance(explanation),
+        *edges,
+        *_joint(explanation),
+        *verdict,
+        chance,
+        *_work(explanation),
+    ]
 
 
 _VERDICTS = {
@@ -44,6 +52,8 @@ _VERDICTS = {
 
 def unreachable_because(explanation: Explanation) -> str | None:
     """Say which threshold no sensors can reach and what they attain, in one sentence; None if none is for certain."""
+    if explanation.lacks_places:
+        return f"windows follow the distance of sensors, and none of {_sensors(explanation)} has a place"
     if explanation.is_reachable is not False:
         return None
     edge = min((each for each in explanation.edges if each.is_out_of_reach), key=lambda each: each.greatest or 0.0)
@@ -66,6 +76,27 @@ def chosen_threshold(threshold: float | None, per_day: float, explanation: Expla
         attained = f"No threshold that these sensors attain ({_probability(within_reach)} at most)"
         return f"{attained} is so high that chance gives {few}. {_TOO_MUCH_CHANCE}"
     return f"From a threshold of {threshold:g} on, chance gives {few}."
+
+
+def _distance(explanation: Explanation) -> list[str]:
+    figures = explanation.distance
+    if figures is None:
+        return []
+    told = []
+    if figures.least_s is not None and figures.greatest_s is not None:
+        extent = f"from {spoken_s(figures.least_s)} to {spoken_s(figures.greatest_s)}"
+        told.append(
+            f"Windows follow the distance of two sensors: {extent} between those that are known. What follows is said "
+            "for the longest."
+        )
+    if figures.without_place:
+        no_place = f"{figures.without_place} of {_sensors(explanation)} have no place: no match has their detections."
+        told.append(no_place)
+    return told
+
+
+def _sensors(explanation: Explanation) -> str:
+    return "the sensors" if explanation.distance is None else _count(explanation.distance.sensors, "sensor")
 
 
 _UNRELATED = "if no two reports have to do with each other"

@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, Literal
 
-from coincide.constraints.window import Window
-from coincide.errors import QueryError, WindowError
-from coincide.json_fields import as_float, object_fields, refuse_unknown, refuse_unless_probability
+import numpy as np
 
-EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", "threshold")
+from coincide.constraints.window import Window
+from coincide.errors import PlaceError, QueryError, WindowError
+from coincide.json_fields import as_float, object_fields, refuse_unknown, refuse_unless_probability
+from coincide.places import DistanceWindow, TravelTimes
+
+BY_DISTANCE = ("speed_m_s", "travel_times", "slack_s", "up_to_m")
+EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", *BY_DISTANCE, "threshold")
+USUAL_UP_TO_M = 100_000.0
 
 
 @dataclass(frozen=True)
 class Within:
     """An edge: P(X of `second` - X of `first` lies in `window`) >= `threshold`.
+
+    With `by_distance` each two sensors have a window of their own, and `window` is the widest.
 
     Parameters
     ----------
@@ -26,12 +33,15 @@ class Within:
         Closed at both ends; a deadline or a delay is refused.
     threshold : float, optional
         Above 0, at most 1. None: the query's joint threshold alone decides.
+    by_distance : DistanceWindow, optional
+        With `up_to_m`.
     """
 
     first: str
     second: str
     window: Window
     threshold: float | None = None
+    by_distance: DistanceWindow | None = None
 
     def __post_init__(self) -> None:
         if self.first == self.second:
@@ -45,6 +55,8 @@ class Within:
         """Return the JSON object; a symmetric window is written as `window_s`, no threshold as none."""
         between = {"between": [self.first, self.second]}
         threshold = {} if self.threshold is None else {"threshold": self.threshold}
+        if self.by_distance is not None:
+            return {**between, **_distance_json(self.by_distance), **threshold}
         if self.window.is_symmetric:
             return {**between, "window_s": self.window.hi_s, **threshold}
         return {**between, "lo_s": self.window.lo_s, "hi_s": self.window.hi_s, **threshold}
@@ -55,7 +67,10 @@ class Within:
         edge = object_fields("", obj)
         refuse_unknown(edge, EDGE_FIELDS)
         first, second = _between(edge.get("between"))
-        return cls(first, second, _window(edge), _threshold(edge))
+        window = _window(edge)
+        if isinstance(window, DistanceWindow):
+            return cls(first, second, window.widest, _threshold(edge), window)
+        return cls(first, second, window, _threshold(edge))
 
 
 def _between(roles: object) -> tuple[str, str]:
@@ -64,7 +79,9 @@ def _between(roles: object) -> tuple[str, str]:
     return roles[0], roles[1]
 
 
-def _window(edge: Mapping[str, Any]) -> Window:
+def _window(edge: Mapping[str, Any]) -> Window | DistanceWindow:
+    if any(name in edge for name in BY_DISTANCE):
+        return _distance_window(edge)
     given = {name: edge[name] for name in ("window_s", "lo_s", "hi_s") if name in edge}
     if None in given.values() or set(given) not in ({"window_s"}, {"lo_s", "hi_s"}):
         raise QueryError("window_s", "give either window_s or both lo_s and hi_s")
@@ -72,6 +89,39 @@ def _window(edge: Mapping[str, Any]) -> Window:
         return Window(**given)
     except WindowError as error:
         raise QueryError(error.field, error.message) from None
+
+
+def _distance_window(edge: Mapping[str, Any]) -> DistanceWindow:
+    fixed = [name for name in ("window_s", "lo_s", "hi_s") if name in edge]
+    if fixed:
+        raise QueryError(fixed[0], "is given beside a window by distance: an edge has one window")
+    if ("speed_m_s" in edge) == ("travel_times" in edge):
+        raise QueryError("speed_m_s", "give either speed_m_s or travel_times, and slack_s if there is some")
+    try:
+        travel = as_float(edge["speed_m_s"]) if "speed_m_s" in edge else _travel_times(edge["travel_times"])
+        slack_s, up_to_m = as_float(edge.get("slack_s", 0.0)), as_float(edge.get("up_to_m", USUAL_UP_TO_M))
+        return DistanceWindow(travel, slack_s, up_to_m)
+    except (WindowError, PlaceError) as error:
+        raise QueryError(error.field, error.message) from None
+
+
+def _travel_times(given: object) -> TravelTimes:
+    allowed = "is no list of rows, each a distance in metres and a time in seconds, such as [[0, 0], [20000, 4]]"
+    if not isinstance(given, list) or not all(isinstance(row, list) and len(row) == 2 for row in given):
+        raise QueryError("travel_times", allowed)
+    try:
+        return TravelTimes([row[0] for row in given], [row[1] for row in given])
+    except PlaceError as error:
+        raise QueryError(f"travel_times.{error.field}", error.message) from None
+
+
+def _distance_json(window: DistanceWindow) -> dict[str, object]:
+    travel = window.travel
+    if len(travel.at_s) == 2 and travel.at_s[1] == 1.0:
+        how: dict[str, object] = {"speed_m_s": float(travel.distance_m[1])}
+    else:
+        how = {"travel_times": np.column_stack((travel.distance_m, travel.at_s)).tolist()}
+    return {**how, "slack_s": window.slack_s, "up_to_m": window.up_to_m}
 
 
 def _threshold(edge: Mapping[str, Any]) -> float | None:

@@ -83,6 +83,8 @@ class EventRule:
             raise QueryError("event", f"is given, and sensors is {sensors!r}: no sensor hears one event twice")
         if len(roles) > MOST_MEMBERS:
             raise QueryError("event", f"is given for {len(roles)} roles: at most {MOST_MEMBERS}")
+        if any(edge.by_distance is not None for edge in within):
+            raise QueryError("event", "is given beside a window by distance: evidence is told for fixed windows alone")
         if equal is not None or is_filtered:
             beside = "equal" if equal is not None else "roles that only some detections of a stream may play"
             raise QueryError("event", f"is given beside {beside}: how often sensors report is known of whole streams")

@@ -191,7 +191,10 @@ class Query:
         No edge of a tuple can be less probable than all edges together, so that costs no match.
         """
         least = self.joint_threshold or 0.0
-        edges = (Edge(one.first, one.second, one.window, max(one.threshold or 0.0, least)) for one in self.within)
+        edges = (
+            Edge(one.first, one.second, one.window, max(one.threshold or 0.0, least), one.by_distance)
+            for one in self.within
+        )
         try:
             return ConstraintGraph(tuple(role for role, _ in self.roles), tuple(edges))
         except GraphError as error:
@@ -202,6 +205,11 @@ class Query:
         """Of two roles: the window of X of the second role of "from" minus X of its first."""
         [edge] = self.within
         return edge.window if edge.first == self.roles[0][0] else edge.window.swapped()
+
+    @property
+    def needs_places(self) -> bool:
+        """Whether its answer depends on where sensors are."""
+        return self.graph.is_by_distance or self.one_source is not None
 
     @property
     def has_onset(self) -> bool:
@@ -251,7 +259,17 @@ class Query:
     def _scope(self) -> tuple[object, ...]:
         bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
         count = None if self.at_least is None else self.at_least.count
-        of_tuples = self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.required, count, self.equal
+        by_distance = tuple(edge.by_distance for edge in self.graph.edges)
+        of_tuples = (
+            self.roles,
+            self.sources,
+            bounds_us.tobytes(),
+            by_distance,
+            self.sensors,
+            self.required,
+            count,
+            self.equal,
+        )
         return *of_tuples, self.event, None if self.one_source is None else self.one_source.rule
 
     @classmethod

@@ -188,11 +188,23 @@ def _stands_for_all(edge: Mapping[str, object], query: Query) -> bool:
 
 def _edge(edge: Mapping[str, Any]) -> str:
     ends = f"({', '.join(map(name, edge['between']))})" if "between" in edge else ""
-    if "window_s" in edge:
+    if "slack_s" in edge:
+        window = f"= {_by_distance(edge)}"
+    elif "window_s" in edge:
         window = f"= {duration(edge['window_s'])}"
     else:
         window = f"BETWEEN {duration(edge['lo_s'])} AND {duration(edge['hi_s'])}"
     return f"WINDOW{ends} {window}" + (f" WITH THRESHOLD {number(edge['threshold'])}" if "threshold" in edge else "")
+
+
+def _by_distance(edge: Mapping[str, Any]) -> str:
+    if "speed_m_s" in edge:
+        travel = f"DISTANCE / {number(edge['speed_m_s'])}"
+    else:
+        rows = (" ".join(map(number, row)) for row in edge["travel_times"])
+        travel = f"TRAVEL ({', '.join(rows)})"
+    slack = f" + {duration(edge['slack_s'])}" if edge["slack_s"] else ""
+    return f"{travel}{slack} UP TO {number(edge['up_to_m'])}"
 
 
 def _equalities(query: Query) -> list[str]:

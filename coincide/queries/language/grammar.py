@@ -38,6 +38,8 @@ duration: NUMBER [NAME]
 
 where: "WHERE"i condition ("AND"i condition)*
 ?condition: "WINDOW"i [ends] "=" duration [threshold] -> around
+          | "WINDOW"i [ends] "=" "DISTANCE"i "/" NUMBER [slack] [up_to] [threshold] -> at_speed
+          | "WINDOW"i [ends] "=" "TRAVEL"i "(" row ("," row)+ ")" [slack] [up_to] [threshold] -> travelling
           | "WINDOW"i [ends] "BETWEEN"i duration "AND"i duration [threshold] -> between
           | column (COMPARED | REACHES) NUMBER ["UNTIL"i COMPARED NUMBER] -> limited
           | column "BETWEEN"i NUMBER "AND"i NUMBER -> ranged
@@ -51,6 +53,9 @@ where: "WHERE"i condition ("AND"i condition)*
           | valid "OVERLAPS"i valid -> overlapping
           | length REACHES NUMBER [threshold] -> lasting
 ends: "(" name "," name ")"
+row: NUMBER NUMBER
+slack: "+" duration
+up_to: "UP"i "TO"i NUMBER
 threshold: "WITH"i "THRESHOLD"i NUMBER
 columns: column | "(" column ("," column)* ")"
 _texts: TEXT | "(" TEXT ("," TEXT)* ")"

@@ -203,6 +203,8 @@ def _condition(tree: Any) -> SqlCondition:
     at, parts = _at(tree), list(tree.children)
     if tree.data in ("around", "between"):
         return _window(tree.data, at, parts)
+    if tree.data in ("at_speed", "travelling"):
+        return _window_by_distance(tree.data, at, parts)
     if tree.data == "lasting":
         length, _, least, threshold = parts
         return SqlCondition(
@@ -219,6 +221,24 @@ def _window(kind: str, at: At, parts: list[Any]) -> SqlCondition:
     window = dict(zip(names, map(_duration, bounds), strict=True))
     roles = () if ends is None else tuple(map(_name, ends.children))
     return SqlCondition("window", at, roles=roles, said=window, threshold=_threshold(threshold))
+
+
+def _window_by_distance(kind: str, at: At, parts: list[Any]) -> SqlCondition:
+    ends, *travel, slack, up_to, threshold = parts
+    if kind == "at_speed":
+        said: dict[str, Any] = {"speed_m_s": _number(travel[0])}
+    else:
+        said = {"travel_times": [[*map(_number, row.children)] for row in travel]}
+    said |= {} if slack is None else {"slack_s": _slack_s(slack.children[0])}
+    said |= {} if up_to is None else {"up_to_m": _number(up_to.children[0])}
+    roles = () if ends is None else tuple(map(_name, ends.children))
+    return SqlCondition("window", at, roles=roles, said=said, threshold=_threshold(threshold))
+
+
+def _slack_s(tree: Any) -> float:
+    """Read what is added to a distance over a speed, which are seconds: so is a number without a unit."""
+    number, unit = tree.children
+    return float(_number(number)) if unit is None else _duration(tree)
 
 
 def _threshold(tree: Any) -> float | None:

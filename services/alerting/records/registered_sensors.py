@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from coincide import Histogram
-from coincide.errors import HistogramError
+from coincide.errors import HistogramError, PlaceError
+from coincide.places import place_of_form
 from coincide.queries.explaining import KnownSensor
 from coincide.wire.declarations.sensor_record import SensorRecord
 from services.common.log.records import Record
@@ -87,12 +88,15 @@ def sensor_of(value: bytes) -> RegisteredSensor:
     """Read a record of coincide.sensors; a ValueError says what is wrong with it."""
     try:
         record = _decode(value)
+        place = None if record.place is None else place_of_form(msgspec.to_builtins(record.place))
         streams = tuple(
-            KnownSensor(record.sensor, record.area, stream, _histogram(bytes(template)))
+            KnownSensor(record.sensor, record.area, stream, _histogram(bytes(template)), place=place)
             for stream, template in sorted(record.streams.items())
         )
     except (HistogramError, RecursionError) as error:
         raise ValueError(f"no template: {error}") from error
+    except PlaceError as error:
+        raise ValueError(f"no place: {error}") from error
     return RegisteredSensor(record.sensor, record.area, streams, record.expect_every_s, record.changed_at_us)
 
 

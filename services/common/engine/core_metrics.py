@@ -29,6 +29,7 @@ TOTALS = {
     "conflicts": "Detections whose id was seen before with other content.",
     "malformed": "Frames and detections that cannot be used.",
     "no_number": "Values of accepted detections that are no number, where a query needs one.",
+    "no_place": "Accepted detections whose sensor's place is not known, where a query needs it.",
     "evicted": "Detections evicted because the buffer was full.",
     "echoes": "Accepted detections that were not joined: echoes of a stream that has echo_s.",
 }

@@ -54,6 +54,8 @@ class RunRequest:
             )
         if self.as_live and not self.keeps_matches:
             raise RunError("keeps_matches is for complete runs: a run as live writes its matches")
+        if not self.as_live and self.query.kind == "join" and self.query.needs_places:
+            raise RunError(f"query {self.query.id} asks where sensors are: a run as live answers it (--as-live)")
         if self.min_threshold is not None and not 0 < self.min_threshold <= 1:
             raise RunError(f"min_threshold is {self.min_threshold!r}: a probability above 0, at most 1")
         if self.query.own_threshold is None and self.min_threshold is not None:

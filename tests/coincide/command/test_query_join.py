@@ -158,4 +158,4 @@ def test_a_query_with_a_source_is_for_replay(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "q.json").write_text(json.dumps({"id": "shot", **asked, "source": source}), encoding="utf-8")
     (tmp_path / "p.ndjson").write_text("", encoding="utf-8")
     assert main(["join", str(tmp_path / "p.ndjson"), "--query", str(tmp_path / "q.json")]) == 1
-    assert "coincide replay answers it" in capsys.readouterr().err
+    assert "asks where sensors are" in capsys.readouterr().err
