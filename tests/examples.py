@@ -6,7 +6,10 @@ examples at full size, and ``quick`` takes a glance. Choose one by ``--hypothesi
 
 import math
 import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 #: What a law gets that asks for no number of its own.
@@ -28,3 +31,10 @@ def register_profiles() -> None:
 def examples(full: int = USUAL) -> int:
     """Return how many of its ``full`` number of examples a dear law gets in the profile in use."""
     return math.ceil(full * SHARES.get(settings.get_current_profile_name(), 1.0))
+
+
+def in_turn(some: Iterable[tuple[Any, ...]], others: Sequence[Any]) -> Iterator[Any]:
+    """Yield the parameters of a dear test: each of some with one of the others in turn, and at night with all."""
+    for nth, each in enumerate(some):
+        for at, other in enumerate(others):
+            yield pytest.param(*each, other, marks=() if at == nth % len(others) else pytest.mark.night)

@@ -15,6 +15,7 @@ from coincide import (
     window_join,
 )
 from coincide.errors import CandidateLimitError
+from tests.examples import in_turn
 
 SECOND_US = 1_000_000
 EVENTS = 600
@@ -39,16 +40,15 @@ def recorded(seed: int, areas: int) -> Detections:
     return Detections(detected_us, TEMPLATES, rng.integers(0, 2, EVENTS), area=rng.integers(0, areas, EVENTS))
 
 
-@pytest.mark.parametrize(
-    ("form", "at_least"),
-    [
-        *((form, None) for form in GRAPHS),
-        *((form, 2) for form in CLIQUES),
-        *((form, AtLeast(1, "ac")) for form in GRAPHS),
-        *((form, AtLeast(0, "c")) for form in GRAPHS),
-    ],
-)
-@pytest.mark.parametrize("areas", [1, 3])
+ASKED: list[tuple[str, int | AtLeast | None]] = [
+    *((form, None) for form in GRAPHS),
+    *((form, 2) for form in CLIQUES),
+    *((form, AtLeast(1, "ac")) for form in GRAPHS),
+    *((form, AtLeast(0, "c")) for form in GRAPHS),
+]
+
+
+@pytest.mark.parametrize(("form", "at_least", "areas"), list(in_turn(ASKED, [1, 3])))
 def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int | AtLeast | None, areas: int) -> None:
     """Some rows of each stream are pushed in turn."""
     frames = {name: recorded(seed, areas) for seed, name in enumerate("abc")}

@@ -11,6 +11,7 @@ from tests.coincide.fusion.inputs import Row, edge, frame, put
 from tests.coincide.fusion.inputs import started as started_with
 from tests.coincide.fusion.outputs import SavedCore, matches, slow_matches
 from tests.coincide.fusion.strategies import SWEEPING, TEMPLATES, THREE_STREAMS
+from tests.examples import in_turn
 from tests.reference.fusion import SlowFusion
 
 started = partial(started_with, streams=THREE_STREAMS, limits=SWEEPING)
@@ -50,22 +51,21 @@ FORMS: dict[str, tuple[list[str], dict[str, float]]] = {
 }
 
 
-@pytest.mark.parametrize("streams", ["psts", "pppp"])
-@pytest.mark.parametrize(
-    ("form", "more"),
-    [
-        *((form, {}) for form in FORMS),
-        ("path", {"joint_threshold": 0.3}),
-        ("clique", {"at_least": 2}),
-        ("ordered clique", {"at_least": 2, "joint_threshold": 0.2}),
-        ("clique of four", {"at_least": 3, "joint_threshold": 0.3}),
-        ("star", {"at_least": {"of": ["b", "c", "d"], "count": 2}}),
-        ("star", {"at_least": {"of": ["b", "d"], "count": 0}}),
-        ("path", {"at_least": {"of": ["a", "c"], "count": 1}, "joint_threshold": 0.3}),
-        ("ordered clique", {"at_least": {"of": ["c"], "count": 0}}),
-        ("clique of four", {"at_least": {"of": ["a", "c", "d"], "count": 2}, "joint_threshold": 0.3}),
-    ],
-)
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    *((form, {}) for form in FORMS),
+    ("path", {"joint_threshold": 0.3}),
+    ("clique", {"at_least": 2}),
+    ("ordered clique", {"at_least": 2, "joint_threshold": 0.2}),
+    ("clique of four", {"at_least": 3, "joint_threshold": 0.3}),
+    ("star", {"at_least": {"of": ["b", "c", "d"], "count": 2}}),
+    ("star", {"at_least": {"of": ["b", "d"], "count": 0}}),
+    ("path", {"at_least": {"of": ["a", "c"], "count": 1}, "joint_threshold": 0.3}),
+    ("ordered clique", {"at_least": {"of": ["c"], "count": 0}}),
+    ("clique of four", {"at_least": {"of": ["a", "c", "d"], "count": 2}, "joint_threshold": 0.3}),
+]
+
+
+@pytest.mark.parametrize(("form", "more", "streams"), list(in_turn(ASKED, ("psts", "pppp"))))
 def test_dense_streams_over_a_long_time(form: str, more: dict[str, Any], streams: str) -> None:
     """Many matches each, while rows are dropped and the core is restarted all the time."""
     pairs, window = FORMS[form]

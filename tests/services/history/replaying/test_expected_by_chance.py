@@ -20,6 +20,7 @@ from tests.services.history.replaying.test_match_curves import PATH
 
 FRAMES = frames_of(some_rows(3, 300))
 DAY_S = 86_400.0
+AREAS = 40
 ASYMMETRIC = {**SELF, "within": [{"between": ["a", "b"], "lo_s": -0.5, "hi_s": 2, "threshold": 0.3}]}
 
 
@@ -94,8 +95,8 @@ LENIENT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("query", [{**THREE, "at_least": 2}, THREE, PATH], ids=["two of three", "three", "path"])
 def test_in_any_number_of_areas_it_is_what_an_explanation_says_at_every_threshold(query: dict[str, Any]) -> None:
-    rows = some_rows(4, 1_500)
-    areas = [frame(nth, rows[nth::120], f"area-{nth}", nth % 2, 1e9 + nth) for nth in range(120)]
+    rows = some_rows(4, 500)
+    areas = [frame(nth, rows[nth::AREAS], f"area-{nth}", nth % 2, 1e9 + nth) for nth in range(AREAS)]
     thresholds = [0.3, 0.45, 0.7]
     document = Query.from_json(query).with_threshold(thresholds[0]).to_json()
     of_run = played(document, areas)
@@ -103,7 +104,7 @@ def test_in_any_number_of_areas_it_is_what_an_explanation_says_at_every_threshol
     assert [*told] == thresholds
     every = [
         KnownSensor(rate.sensor, f"area-{nth}", stream, rate.template, rate.rate_hz)
-        for nth in range(120)
+        for nth in range(AREAS)
         for stream in dict.fromkeys(of_run.query.streams)
         for rate in sensor_rates(of_run, f"area-{nth}", stream)
     ]
