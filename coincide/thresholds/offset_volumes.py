@@ -10,9 +10,10 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.offsets.pair_work import offsets_work
-from coincide.probability.joint.on_clocks import share_clocks
+from coincide.probability.joint.on_clocks import are_on_one_clock, share_clocks
 from coincide.probability.joint.probability import joint_probabilities
 from coincide.probability.joint.tuples import EventTuples
+from coincide.templates.clocked import own_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.edge_offsets import ROTATIONS, GraphOffsets, even_points, spanning_tree
@@ -71,6 +72,11 @@ class GraphRows:
         ends = [(self.graph.roles.index(edge.a), self.graph.roles.index(edge.b)) for edge in self.graph.edges]
         return [TemplatePairs(self.templates[a], self.templates[b], self.index[a], self.index[b]) for a, b in ends]
 
+    @property
+    def tuples(self) -> EventTuples:
+        """The templates of each row, at any time."""
+        return EventTuples(self.templates, self.index, np.zeros_like(self.index))
+
     def has_open_joint(self) -> BoolArray:
         """Whether the edges alone do not say that the joint probability is reached, shape (n,)."""
         nothing: BoolArray = np.zeros(len(self), np.bool_)
@@ -78,8 +84,11 @@ class GraphRows:
 
     def joint_work(self) -> FloatArray:
         """Work of one joint probability in bucket pairs, shape (n,)."""
-        sizes = [np.array([len(each.mass) for each in side], np.int64) for side in self.templates]
-        buckets = np.array([size[at] for size, at in zip(sizes, self.index, strict=True)])
+        whole, own = (
+            np.array([_buckets(side)[at] for side, at in zip(templates, self.index, strict=True)])
+            for templates in (self.templates, [[*map(own_of, side)] for side in self.templates])
+        )
+        buckets = np.where(are_on_one_clock(self.tuples), own, whole)
         kinds, kind = np.unique(buckets, axis=1, return_inverse=True)
         costs = np.array([joint_cost(self.graph, tuple(each)) for each in kinds.T.tolist()])
         work: FloatArray = costs[kind.ravel()]
@@ -91,10 +100,15 @@ class GraphRows:
         return np.where(self.has_open_joint(), points, 0)
 
 
+def _buckets(templates: Sequence[Histogram]) -> Int64Array:
+    return np.array([len(each.mass) for each in templates], np.int64)
+
+
 def volumes_work(rows: GraphRows) -> FloatArray:
     """Work of each row's volume at most, in bucket pairs, shape (n,); what is certain follows from templates' ends.
 
-    It is infinite where more than two roles share clocks: hundreds of integrals over what a clock may have been.
+    It is infinite where a joint probability is asked for, and some roles share a clock that others do not have: that
+    takes hundreds of integrals over what the clock may have been.
     """
     graph = rows.graph
     of_edges = [
@@ -104,8 +118,8 @@ def volumes_work(rows: GraphRows) -> FloatArray:
     of_points = POINT_OF_EDGE * POINTS * len(graph.edges) * (rows.has_open_joint() | (not graph.is_tree))
     of_joint = rows.joint_points() * rows.joint_work()
     work: FloatArray = np.rint(np.sum(of_edges, axis=0) + of_points + of_joint)
-    if len(graph.roles) > 2:
-        work[share_clocks(EventTuples(rows.templates, rows.index, np.zeros_like(rows.index)))] = np.inf
+    is_parted = share_clocks(rows.tuples) & ~are_on_one_clock(rows.tuples)
+    work[rows.has_open_joint() & is_parted] = np.inf
     return work
 
 

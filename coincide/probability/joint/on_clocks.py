@@ -46,12 +46,18 @@ def share_clocks(tuples: EventTuples) -> BoolArray:
     return any_shared
 
 
+def are_on_one_clock(tuples: EventTuples) -> BoolArray:
+    """Whether all members of a tuple are on one clock, which then cancels, shape (n,)."""
+    shared = share_clocks(tuples)
+    return shared & _on_one_clock(_clock_codes(tuples)) if shared.any() else shared
+
+
 def joint_on_clocks(graph: ConstraintGraph, tuples: EventTuples) -> JointProbability:
     """Return the joint probability of tuples of which two members or more share a clock."""
     codes = _clock_codes(tuples)
     shared = share_a_clock(codes)
     within = _within_clocks(tuples, shared)
-    cancels = shared.all(axis=0) & (codes == codes[0]).all(axis=0)
+    cancels = _on_one_clock(codes)
     joint = JointProbability.unset(len(tuples))
     joint.put(np.flatnonzero(cancels), refined(graph, within.take(np.flatnonzero(cancels))))
     for number in np.flatnonzero(~cancels).tolist():
@@ -65,6 +71,11 @@ def _clock_codes(tuples: EventTuples) -> CodeArray:
     """Return which clock each member is on, shape (k, n), comparable between roles."""
     of_role = clock_codes(tuples.templates)
     return np.array([of[which] for of, which in zip(of_role, tuples.template_index, strict=True)])
+
+
+def _on_one_clock(codes: CodeArray) -> BoolArray:
+    on_one: BoolArray = (codes != NO_CLOCK).all(axis=0) & (codes == codes[0]).all(axis=0)
+    return on_one
 
 
 def _within_clocks(tuples: EventTuples, shared: BoolArray) -> EventTuples:

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
+from coincide.clocks import Clock
+from coincide.templates.clocked import own_of
 from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
 from tests.reference.offset_volumes import offset_volume
 
@@ -87,6 +89,61 @@ def test_chance_matches_come_as_often_as_it_says(form: str, joint: float | None)
     assert np.mean(counts) > 5
     assert error < 0.3 * expected
     assert np.mean(counts) == pytest.approx(expected, abs=3 * np.hypot(error, np.std(counts) / np.sqrt(times)))
+
+
+GATEWAYS = [
+    Clock(name, Histogram.uniform(-4, 3)).template(Histogram.uniform(-1, 0.5), Histogram.uniform(-5, 3.5))
+    for name in ("gw-1", "gw-2")
+]
+
+
+def on_gateways(graph: ConstraintGraph, index: list[int], level: float, *, has_joint: bool) -> GraphRows:
+    thresholds = np.full((len(graph.edges), 1), level)
+    joint = np.array([level]) if has_joint else None
+    return GraphRows(graph, [GATEWAYS] * len(index), np.array(index)[:, None], thresholds, joint)
+
+
+@pytest.mark.parametrize(
+    ("form", "index", "level", "has_joint"),
+    [
+        ("path of 3", [0, 0, 1], 0.2, False),
+        ("clique of 3", [0, 1, 0], 0.2, False),
+        ("clique of 3", [0, 0, 0], 0.4, True),
+    ],
+)
+def test_on_shared_clocks_it_is_what_the_twin_says(form: str, index: list[int], level: float, has_joint: bool) -> None:
+    rows = on_gateways(GRAPHS[form], index, level, has_joint=has_joint)
+    volumes, most = offset_volumes(rows), int(rows.joint_points()[0])
+    templates, edges = [GATEWAYS[each] for each in index], [level] * len(GRAPHS[form].edges)
+    expected = offset_volume(GRAPHS[form], templates, edges, level if has_joint else None, most)
+    assert (volumes.value[0], volumes.error[0]) == pytest.approx(expected, rel=1e-9)
+    assert np.isfinite(volumes_work(rows)[0])
+    own = [[own_of(GATEWAYS[0])]] * len(index)
+    within = GraphRows(rows.graph, own, np.zeros_like(rows.index), rows.thresholds, rows.joint)
+    assert (volumes.value[0] == offset_volumes(within).value[0]) == (len(set(index)) == 1)  # a clock of all cancels
+
+
+def test_chance_on_shared_clocks_comes_as_often_as_it_says() -> None:
+    plain, seconds, times, rate_hz = GRAPHS["clique of 3"], 1_000, 40, 0.15
+    graph = ConstraintGraph.graph([(edge.a, edge.b, edge.window, 0.15) for edge in plain.edges])
+    rng, index = np.random.default_rng(5), [0, 0, 1]
+    volumes = offset_volumes(on_gateways(graph, index, 0.15, has_joint=False))
+    counts = []
+    for _ in range(times):
+        batches = {
+            role: chance_events(rng, GATEWAYS[each], rate_hz, seconds)
+            for role, each in zip(graph.roles, index, strict=True)
+        }
+        counts.append(len(window_join(batches, graph)))
+    in_all = rate_hz**3 * seconds
+    error = np.hypot(in_all * volumes.error[0], np.std(counts) / np.sqrt(times))
+    assert np.mean(counts) == pytest.approx(in_all * volumes.value[0], abs=3 * error)
+    assert np.mean(counts) > 5
+
+
+def test_a_joint_threshold_where_clocks_are_shared_in_part_takes_too_much() -> None:
+    rows = on_gateways(GRAPHS["clique of 3"], [0, 0, 1], 0.2, has_joint=True)
+    assert volumes_work(rows).tolist() == [np.inf]
 
 
 def test_common_graphs_take_less_work_than_one_detection_may_ask_for() -> None:
