@@ -39,12 +39,17 @@ class Said:
                 self.rates.append(record["rates"])
 
     def of_matches(self, log: Log) -> list[Bin]:
-        """Return tenths of the posterior that all members are of one event, whoever else is of it."""
+        """Return tenths of the posterior that all members are of one event, whoever else is of it.
+
+        Matches that have their first member in common are right or wrong together: first members are counted.
+        """
         true = [log.event[own[0]] >= 0 and len({int(log.event[each]) for each in own}) == 1 for own in self.members]
-        return tenths(np.array(self.posterior), np.array(true, np.bool_))
+        return tenths(
+            np.array(self.posterior), np.array(true, np.bool_), of=np.array([min(own) for own in self.members])
+        )
 
     def of_members(self, log: Log) -> list[Bin]:
-        """Return tenths of the posterior that a member is of one event with another; first members are counted."""
+        """Return tenths of the posterior that a member is of one event with another, counted alike."""
         true = [belong for own in self.members for belong in _with_another(log.event[own].tolist())]
         said = np.array([each for own in self.belongs for each in own])
         first = np.array([min(own) for own in self.members for _ in own])
