@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 WITHIN = {"between": ["a", "b"], "window_s": 2, "threshold": 0.5}
 QUERY = {"from": {"a": "noise", "b": "noise"}, "within": [WITHIN]}
 JSON = {"Content-Type": "application/json"}
-DETECTION = json.dumps({"sensor": "imb", "detected_at": "2026-01-01T00:00:00Z"})
+DETECTION = json.dumps({"sensor": "imb", "stream": "neutrino", "detected_at": "2026-01-01T00:00:00Z"})
 
 #: Who counts what it refuses.
 REFUSING = ("alerting", "ingest", "fusion")

@@ -92,7 +92,9 @@ def test_a_run_as_live_tells_the_evidence_that_is_live(tmp_path: Path) -> None:
         sure["event"] = {"per_day": 1, "heard_by": 0.8}
         line.call("PUT", "/v1/queries/sure", json=sure).raise_for_status()
         post_all(line)
-        later = json.dumps({"sensor": "imb", "detected_at": "1987-02-25T00:00:00Z"})  # then nothing can join any more
+        later = json.dumps(
+            {"sensor": "imb", "stream": "neutrino", "detected_at": "1987-02-25T00:00:00Z"}
+        )  # then nothing can join any more
         line.call("POST", "/v1/detections", content=later, headers=NDJSON).raise_for_status()
         until(lambda: None not in evidence_of(line).values(), of=[line.process])
         now_us = system_clock_us()
