@@ -127,6 +127,8 @@ class RowAdmission:
         for area, us in reached_us.items():
             areas.watermark.put(area, us)
         self.silence.settle()
+        if len(self.held.table):
+            self.held.let_nothing_go(self.codes.on_time())
         self._note_plain(sorted(rows, key=lambda row: row.at))
         accepted = []
         for seq, row in enumerate(rows, self.rows.next_seq):

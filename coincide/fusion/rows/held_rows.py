@@ -146,6 +146,10 @@ class HeldRows:
         self._keep_needed(now)
         return release
 
+    def let_nothing_go(self, now: OnTime) -> None:
+        """Do what `let_go` does where no row waits: forget those that can have no echo any more."""
+        self._keep_needed(now)
+
     def drop(self, gone: BoolArray) -> None:
         """Drop rows with their area or their stream."""
         if gone.any():

@@ -152,7 +152,7 @@ def test_without_a_query(arguments: list[str], message: str, capsys: pytest.Capt
     assert message in capsys.readouterr().err
 
 
-def test_a_query_with_a_source_is_for_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_with_a_source_needs_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = {"speed_m_s": 343, "slack_s": 0.05, "reach_m": 800, "threshold": 0.3}
     asked = {"from": {"a": "p", "b": "p", "c": "p"}, "form": "clique", "within": [{"window_s": 2, "threshold": 0.5}]}
     (tmp_path / "q.json").write_text(json.dumps({"id": "shot", **asked, "source": source}), encoding="utf-8")

@@ -1,13 +1,15 @@
 """A handful of rows is taken in one by one, with the same answers and the same saved state as by columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from coincide import Stream
 from coincide.fusion.core import admission
 from coincide.fusion.core.fusion_core import FusionCore
 from coincide.fusion.records.kafka_records import InputRecord, Output
@@ -73,8 +75,18 @@ def test_plain_rows_are_taken_in_as_columns_are(data: st.DataObject) -> None:
     assert_alike([[put(0, query_json(window_s=3.0, threshold=0.31))], *split(data.draw, frames, 4)])
 
 
-def assert_alike(batches: Pushes) -> None:
-    core, twin = (started(streams=THREE_STREAMS, limits=SWEEPING) for _ in range(2))
+@settings(max_examples=examples(60), deadline=None)
+@given(st.data())
+def test_beside_a_stream_with_echoes_plain_rows_are_taken_in_as_columns_are(data: st.DataObject) -> None:
+    """Its rows wait now and then, and mostly nothing does."""
+    frames, echo_s = data.draw(quiet_frames()), data.draw(st.sampled_from([0.0, 2.0, 30.0]))
+    echoing = replace(THREE_STREAMS["s"], max_delay_s=data.draw(st.sampled_from([0.0, 2.0])), echo_s=echo_s)
+    batches = [[put(0, query_json(window_s=3.0, threshold=0.31))], *split(data.draw, frames, 4)]
+    assert_alike(batches, {**THREE_STREAMS, "s": echoing})
+
+
+def assert_alike(batches: Pushes, streams: Mapping[str, Stream] = THREE_STREAMS) -> None:
+    core, twin = (started(streams=dict(streams), limits=SWEEPING) for _ in range(2))
     for batch in batches:
         with patch.object(admission, "batch_of", wraps=batch_rows.batch_of) as columns:
             found = pushed(core, batch)
