@@ -29,7 +29,14 @@ from coincide.probability.joint.clock_nodes import (
 )
 from coincide.probability.joint.placed_members import Estimate
 from coincide.probability.joint.refinement import WIDEST, JointProbability, Plans, refined
-from coincide.probability.joint.shifted_tuple import Group, ShiftedTuple, clock_codes, share_a_clock, shared_errors
+from coincide.probability.joint.shifted_tuple import (
+    NO_CLOCK,
+    Group,
+    ShiftedTuple,
+    clock_codes,
+    share_a_clock,
+    shared_errors,
+)
 from coincide.probability.joint.tuples import EventTuples
 from coincide.templates.clocked import are_clocked, own_of
 from coincide.templates.histogram import Histogram
