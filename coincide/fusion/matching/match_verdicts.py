@@ -94,12 +94,10 @@ def alike_tuples(
         present = is_present[at]
         roles = np.nonzero(present)[1].reshape(len(at), -1)
         named = range(roles.shape[1]) if is_uniform else roles[0].tolist()
-        placed = (
-            _at_widths(query.graph, tuple(kinds[nth, members.shape[1] :].tolist()))
-            if query.graph.is_by_distance
-            else None
-        )
-        graph = _induced(placed or query.graph, tuple(query.roles[role][0] for role in named))
+        graph = query.graph
+        if graph.is_by_distance:
+            graph = _at_widths(graph, tuple(kinds[nth, members.shape[1] :].tolist()))
+        graph = _induced(graph, tuple(query.roles[role][0] for role in named))
         yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
 
 

@@ -377,7 +377,7 @@ def test_an_area_whose_partition_is_read_later_is_not_idle() -> None:
 
 
 def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
-    none = ("heartbeats", "late", "conflicts", "malformed", "no_number", "evicted", "echoes", "episodes")
+    none = ("heartbeats", "late", "conflicts", "malformed", "no_number", "no_place", "evicted", "echoes", "episodes")
     once = ("frames", "duplicates", "matches")
     output = with_query().push([frame(0, [P, S, S])])
     assert output.status.key == b"shard-0"
