@@ -17,7 +17,7 @@ from tests.examples import examples
 from tests.reference import onset_by_cells
 from tests.reference.joint_tuples import small_templates
 
-SECOND = 10**6
+SECOND, DRAWS = 10**6, 500_000
 GATEWAY, OWN = Histogram.uniform(-30, 30), Histogram.uniform(-0.05, 0.05)
 BROAD, STEPS = Histogram.normal(0.5, 8), Histogram([0, 0, 1], [0.4, 0.6])
 LONG_TAILS = Histogram([-600, -1, 1, 600], [0.05, 0.9, 0.05])
@@ -41,7 +41,7 @@ class Match:
     def offsets(self) -> list[ClockOffset]:
         return clock_offsets(self.templates, self.at_us, Window(self.window_s))
 
-    def simulated(self, count: int = 2_000_000) -> tuple[float, Any, list[Any]]:
+    def simulated(self, count: int = DRAWS) -> tuple[float, Any, list[Any]]:
         """Return the share of draws in the window; of these the onset, and how slow each clock was."""
         rng = np.random.default_rng(11)
         offsets = [error.quantile(rng.random(count)) for error in self.errors]
@@ -71,7 +71,7 @@ def test_it_tells_what_a_simulation_does(match: Match) -> None:
     found = match.occurred()
     share, onset, offsets = match.simulated()
     few = 6 / len(onset) ** 0.5  # six standard errors, in standard deviations
-    assert found.probability == pytest.approx(share, abs=6 * (share / 2_000_000) ** 0.5 + 1e-4)
+    assert found.probability == pytest.approx(share, abs=6 * (share / DRAWS) ** 0.5 + 1e-4)
     assert found.mean_us / SECOND == pytest.approx(onset.mean(), abs=few * onset.std() + 1e-3)
     assert found.std_s == pytest.approx(onset.std(), rel=few + 1e-3)
     for told_us, p in ((found.p05_us, 0.05), (found.p95_us, 0.95)):

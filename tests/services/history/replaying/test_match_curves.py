@@ -64,7 +64,7 @@ def slow_count(spans: list[tuple[int, int, int, bool]], gap_us: int) -> int:
 @pytest.mark.parametrize("document", [RULED, {**RULED, "coalesce": HULL}, THREE, {**THREE, "at_least": 2}, PATH, TWICE])
 def test_each_point_of_the_curve_is_a_run_with_that_threshold(document: dict[str, Any]) -> None:
     """The curve of one run at the least threshold says what a run at each threshold says, episodes included."""
-    frames = frames_of(some_rows(3, 300))
+    frames = frames_of(some_rows(3, 150))
     query = Query.from_json(document)
     thresholds = [0.05, 0.1, 0.33, query.own_threshold, 0.7, 0.95]
     least = thresholds[0] if query.at_least is None else query.own_threshold
