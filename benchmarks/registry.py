@@ -28,11 +28,11 @@ from benchmarks.line import (
     throughput,
 )
 from benchmarks.peers_line import contest
-from benchmarks.places import events_found, regions
+from benchmarks.places import distance_core, events_found, regions
 from docs.studies import coalescing_costs, episodes, events, learning, pairs, timing_join_work, window_join_work, work
 
 JOINS = (probability, said_and_true, real_morning, timing_join, streams, window_join, dataframes)
-PLACES = (regions, events_found)
+PLACES = (regions, events_found, distance_core)
 COALESCING = (batch, streaming, unit_costs, schemes)
 STUDIES = (pairs, events, episodes, learning, work, timing_join_work, window_join_work, coalescing_costs)
 LINE = (
