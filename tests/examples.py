@@ -2,6 +2,7 @@
 
 ``check`` is the default and repeats itself: the same change passes or fails each time. ``random`` looks for new
 examples at full size, and ``quick`` takes a glance. Choose one by ``--hypothesis-profile`` or ``HYPOTHESIS_PROFILE``.
+A dear test that has its cases by hand gets some of them in each check, and all at night: see `in_turn`.
 """
 
 import math
