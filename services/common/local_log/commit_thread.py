@@ -50,17 +50,15 @@ class CommitThread(threading.Thread):
 
     def _write(self, appends: list[Append]) -> None:
         try:
-            outcomes, written = self._writer.write(appends)
+            outcomes = self._writer.write(appends)
             self.transactions += 1
-            self._note_others()  # first: what they were told is done holds for what is appended after it
-            self._commits.note(written)
+            self._commits.note({each.topic for append in appends for each in append.records})
             self._refusal = ""
         except Exception as error:  # whatever it is, somebody waits for it
             outcomes = [error] * len(appends)
             self._say_refusal(str(error))
         for append, outcome in zip(appends, outcomes, strict=True):
             append.settle(outcome)
-        self._commits.wake()  # last: who reads keeps Python's lock for milliseconds
 
     def _say_refusal(self, refusal: str) -> None:
         """Say why nothing is appended, once: whoever waits tells others less, or tries again without a word."""
@@ -74,8 +72,7 @@ class CommitThread(threading.Thread):
             with self._file.telling():
                 if looks:
                     self._writer.look()
-                self._note_others()
-                self._commits.wake()
+                self._tell_of_others()
                 self._tidy()
         except Exception as error:  # nobody waits for it, so it is said, once
             if str(error) != self._fault:
@@ -83,10 +80,10 @@ class CommitThread(threading.Thread):
             self._fault = str(error)
             self._rest()
 
-    def _note_others(self) -> None:
+    def _tell_of_others(self) -> None:
         if self._writer.has_news:
             self._writer.has_news = False
-            self._commits.note_others()
+            self._commits.note()
 
     def _tidy(self) -> None:
         """Do one step, if one is due."""

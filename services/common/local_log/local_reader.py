@@ -1,12 +1,8 @@
-"""LocalReader: reads the file by a connection of its own, which never keeps the writer waiting.
-
-Who has read everything gets what this process appends as it is committed, and does not read it in the file: that takes
-a dozen statements, and each asks for Python's lock again.
-"""
+"""LocalReader: reads the file by a connection of its own, which never keeps the writer waiting."""
 
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
@@ -33,7 +29,7 @@ class LocalReader(LogReader):
 
     def __init__(self, file: LogFile, commits: Commits, most_records: int, most_bytes: int) -> None:
         super().__init__()
-        self._file, self._commits, self._listener = file, commits, Listener(most_records, most_bytes)
+        self._file, self._commits, self._listener = file, commits, Listener()
         self._most_records, self._most_bytes = most_records, most_bytes
         self._positions: dict[TopicPartition, int | None] = {}
         self._has_all = False  # what there was when it was asked last
@@ -100,37 +96,13 @@ class LocalReader(LogReader):
     def poll(self, wait_s: float = POLL_S) -> list[Record]:
         """Return the next records; waits up to `wait_s` when there are none, and not where it went on over a gap."""
         until_s = time.monotonic() + wait_s
-        if self._has_all and not self._listener.has_news:
-            if wait_s <= 0:
-                return []  # what came since would have been noted
+        if self._has_all:  # what came since was heard of
             self._listener.wait(wait_s)
         while True:
-            records, has_moved = self._next()
+            self._listener.begin()
+            records, has_moved = self._read()
             if has_moved or not self._listener.wait(max(0.0, until_s - time.monotonic())):
                 return records
-
-    def _next(self) -> tuple[list[Record], bool]:
-        """Return what was heard, or else what there is in the file; and whether there was anything, or a gap."""
-        heard = self._listener.take()
-        if self._has_all and heard and (records := self._following(heard)) is not None:
-            return records, bool(records)
-        return self._read()
-
-    def _following(self, heard: Sequence[Record]) -> list[Record] | None:
-        """Return those of records that follow what was read, and go on behind them; None: there is a gap."""
-        following, positions = list[Record](), dict[TopicPartition, int | None]()
-        for each in heard:
-            partition = TopicPartition(each.topic, each.partition)
-            if partition not in self._positions:
-                continue
-            at = positions.get(partition, self._positions[partition])
-            if at is None or each.offset > at:
-                return None
-            if each.offset == at:  # others were read in the file before they were heard of
-                following.append(each)
-                positions[partition] = at + 1
-        self._positions |= positions
-        return following
 
     def stop_waiting(self) -> None:
         """Let a poll that waits, and every later one, return at once."""

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from services.common.log.append_queue import Append
 from services.common.log.declared_topic import Retention
 from services.common.log.faults import LogError, NoSuchTopicError, UnusableRecordError
 from services.common.log.placing import partition_of
-from services.common.log.records import NewRecord, Record, RecordPosition, size_of
+from services.common.log.records import NewRecord, RecordPosition, size_of
 
 _INSERT = f"INSERT INTO records_{{id}} ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -42,20 +41,17 @@ class _Draft:
         self._connection, self._now_ms, self._before = connection, now_ms, ends
         self._rows: dict[int, list[tuple[Any, ...]]] = {}
         self.ends: dict[int, int] = {}
-        self.records: defaultdict[str, list[Record]] = defaultdict(list)
 
-    def add(self, number: int, partition: int, record: NewRecord) -> RecordPosition:
-        """Take a record for the partition of this number and id, and return where it will stand."""
+    def add(self, partition: int, record: NewRecord) -> int:
+        """Take a record, and return its offset."""
         if partition not in self._rows:
             self.ends[partition] = self._before[partition] if partition in self._before else self._end(partition)
             self._rows[partition] = []
         offset = self.ends[partition]
         timestamp_ms = self._now_ms if record.timestamp_ms is None else record.timestamp_ms
-        content = record.key, record.value, record.headers
-        self._rows[partition].append(row_of(offset, timestamp_ms, *content))
-        self.records[record.topic].append(Record(record.topic, number, offset, timestamp_ms, *content))
+        self._rows[partition].append(row_of(offset, timestamp_ms, record.key, record.value, record.headers))
         self.ends[partition] = offset + 1
-        return RecordPosition(record.topic, number, offset)
+        return offset
 
     def _end(self, partition: int) -> int:
         (end,) = self._connection.execute("SELECT end FROM partitions WHERE id = ?", (partition,)).fetchone()
@@ -81,13 +77,8 @@ class Writer:
         self._data_version = -1
         self.has_news = False  # of others, for whoever reads
 
-    def write(
-        self, appends: Sequence[Append]
-    ) -> tuple[list[list[RecordPosition] | Exception], Mapping[str, Sequence[Record]]]:
-        """Write all that can be written; return what became of each, and all records that were written, by topic.
-
-        Raises `LogError` where none was written.
-        """
+    def write(self, appends: Sequence[Append]) -> list[list[RecordPosition] | Exception]:
+        """Write all that can be written and return what became of each; raises `LogError` where none was written."""
         self._file.refuse_lost()
         with self._file.telling(), transaction(self._connection):
             self.look()
@@ -96,7 +87,7 @@ class Writer:
             outcomes = [self._outcome(append, draft) for append in appends]
             draft.insert()
         self._ends = ends | draft.ends
-        return outcomes, draft.records
+        return outcomes
 
     def look(self) -> None:
         """Notice what another connection has committed since the last look; it may have made topics."""
@@ -111,7 +102,10 @@ class Writer:
             placed = [self._placed(record) for record in append.records]
         except LogError as refusal:
             return refusal
-        return [draft.add(*place, record) for record, place in zip(append.records, placed, strict=True)]
+        return [
+            RecordPosition(record.topic, number, draft.add(partition, record))
+            for record, (number, partition) in zip(append.records, placed, strict=True)
+        ]
 
     def _placed(self, record: NewRecord) -> tuple[int, int]:
         """Return the number and the id of a record's partition; a `LogError` says why its topic does not take it."""

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,15 +14,12 @@ from services.common.local_log.local_log import LocalLog
 from services.common.local_log.tidying import STEP_RECORDS, tidy
 from services.common.log.declared_topic import Topic
 from services.common.log.faults import LogError
-from services.common.log.records import NewRecord, Record, TopicPartition, size_of
+from services.common.log.records import NewRecord, Record, TopicPartition
 from tests.examples import examples
 from tests.patience import until
 from tests.reference.record_lists import ListLog
 from tests.services.common.local_log.local_logs import LocalLogs
 from tests.services.common.log.contract import (
-    APPENDED,
-    FOREVER,
-    PARTITIONS,
     STEPS,
     WAIT_S,
     LogContract,
@@ -58,76 +54,6 @@ class TestLocalLog(LogContract):
 def test_it_says_what_lists_say(steps: list[object]) -> None:
     with LocalLogs.in_memory() as logs, closing(logs.open()) as log:
         follows_the_twin(log, {"first": "one", "second": "two"}, steps)
-
-
-@settings(max_examples=examples(100))
-@given(
-    steps=st.lists(st.one_of(st.just("poll"), st.tuples(st.booleans(), APPENDED)), max_size=12),
-    most_records=st.integers(1, 9),
-    most_bytes=st.integers(1, 900),
-)
-def test_who_follows_gets_every_record_once_whoever_appends_it_and_whenever_it_polls(
-    steps: list[Any], most_records: int, most_bytes: int
-) -> None:
-    with LocalLogs.in_memory() as logs, closing(logs.open()) as here, closing(logs.open()) as elsewhere:
-        here.create_topics({topic: Topic(partitions=count, configs=FOREVER) for topic, count in PARTITIONS.items()})
-        twin, polls = ListLog(PARTITIONS), list[list[Record]]()
-        with here.reader(most_records, most_bytes) as reader:
-            reader.read_from(dict.fromkeys(twin.lists, 0))
-            for step in steps:
-                if step == "poll":
-                    polls.append(reader.poll(0))
-                else:
-                    is_elsewhere, records = step
-                    twin.append(records)
-                    (elsewhere if is_elsewhere else here).append(records).result(WAIT_S)
-            polls += reader.up_to({each: len(records) for each, records in twin.lists.items()})
-        for polled in polls:
-            assert len(polled) <= most_records
-            assert sum(map(size_of, polled[:-1])) < most_bytes
-        found = [record for polled in polls for record in polled]
-        for each in twin.lists:
-            assert [record for record in found if record[:2] == each] == twin.left(each)
-
-
-def test_who_has_all_reads_nothing_in_the_file_that_is_appended_here(logs: LocalLogs, log: LocalLog) -> None:
-    topic = made(logs, log)
-    with log.reader() as reader:
-        reader.read_from({TopicPartition(topic, 0): 0})
-        append_values(log, topic, b"zero")  # by then it is known who has made the topic
-        assert values(reader.poll(0)) == [b"zero"]
-        reader._connection.close()  # which the file is read by
-        append_values(log, topic, b"one", b"two")
-        assert values(reader.poll(WAIT_S)) == [b"one", b"two"]
-        assert reader.poll(0) == []
-
-
-def test_what_was_not_heard_of_is_read_in_the_file(logs: LocalLogs, log: LocalLog) -> None:
-    topic = made(logs, log)
-    with log.reader() as reader:
-        reader.read_from({TopicPartition(topic, 0): 0})
-        append_values(log, topic, b"zero")
-        assert values(reader.poll(0)) == [b"zero"]
-        append_values(log, topic, b"one")
-        reader._listener.take()
-        append_values(log, topic, b"two")
-        assert values(reader.poll(WAIT_S)) == [b"one", b"two"]
-
-
-def test_what_another_process_was_told_is_there_comes_before_what_is_appended_later(
-    logs: LocalLogs, log: LocalLog
-) -> None:
-    first, second = made(logs, log), made(logs, log)
-    log._thread._look_after = lambda **_: None  # type: ignore[method-assign]  # which would say so too, a moment later
-    with closing(logs.open()) as elsewhere, log.reader() as of_first, log.reader() as of_second:
-        for reader, topic in ((of_first, first), (of_second, second)):
-            reader.read_from({TopicPartition(topic, 0): 0})
-            assert reader.poll(0) == []
-        for nth in range(3):
-            append_values(elsewhere, first, b"%d" % nth)
-            append_values(log, second, b"then")
-            assert len(of_second.poll(WAIT_S)) == 1
-            assert values(of_first.poll(0)) == [b"%d" % nth]
 
 
 def test_appends_that_wait_share_a_transaction(logs: LocalLogs, log: LocalLog) -> None:

@@ -447,7 +447,7 @@ def check_all_there(records: Sequence[Record], writers: int, each: int) -> None:
 
 PARTITIONS = {"first": 1, "second": 3}
 _bytes = st.one_of(st.none(), st.binary(max_size=4))
-APPENDED = st.lists(
+_appended = st.lists(
     st.builds(
         lambda topic, key, value, headers, at, number: NewRecord(
             topic, key, value if key is not None or value is not None else b"", headers, at, number % PARTITIONS[topic]
@@ -462,7 +462,7 @@ APPENDED = st.lists(
     max_size=4,
 )
 _read = st.tuples(st.integers(1, 5), st.integers(1, 400), st.floats(0, 1))
-STEPS = st.lists(st.one_of(APPENDED, _read), max_size=12)
+STEPS = st.lists(st.one_of(_appended, _read), max_size=12)
 
 
 def follows_the_twin(log: Log, names: dict[str, str], steps: Sequence[Any]) -> None:
