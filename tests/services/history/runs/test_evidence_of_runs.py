@@ -101,7 +101,7 @@ def run_over(
     def opened(_name: str) -> Iterator[Any]:
         yield Log(logged)
 
-    monkeypatch.setattr("services.history.runs.run.present_streams", lambda *_: STREAMS)
+    monkeypatch.setattr("services.history.runs.live_answer.present_streams", lambda *_: STREAMS)
     history = VersionedQuery(Query.from_json(query), [(each, 0, {0: at}) for at, each in (changes or {}).items()])
     monkeypatch.setattr("services.history.runs.run.query_history", lambda *_: history)
     topics: Any = opened

@@ -158,7 +158,7 @@ class WholeTopic(FakeTopic):
 
 def test_a_run_as_live_counts_values_that_are_no_number(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = WholeTopic(frames_with_words(), 1)
-    monkeypatch.setattr("services.history.runs.run.present_streams", lambda *_: STREAMS)
+    monkeypatch.setattr("services.history.runs.live_answer.present_streams", lambda *_: STREAMS)
     as_live = run_of(archive, OF_NUMBERS, source="topic", as_live=True)
     opened: Any = lambda _name: nullcontext(topic)  # noqa: E731
     past = replace(as_live.past, topics=opened)
