@@ -15,7 +15,7 @@ FORMATS: tuple[CatalogueFormat, ...] = ("geojson", "quakeml")
 DESCRIPTION = """\
 Write the places of matches for other programs: GeoJSON for maps, QuakeML 1.2 for catalogues of earthquakes.
 
-The files hold matches, one JSON object a line, as coincide replay writes them, and GET /v1/matches?format=ndjson.
+The files hold matches, one JSON object a line, as GET /v1/matches?format=ndjson gives them.
 """
 
 EPILOG = """\
@@ -23,7 +23,7 @@ A match has a place if its query asks for one source. Others are left out, and c
 Earth alone. A match is written as soon as it is read, however long the files are.
 
 examples:
-  coincide replay picks.ndjson --query quake.json --templates stations.yaml | coincide export - --to quakeml
+  curl -sS "http://127.0.0.1:8000/v1/matches?format=ndjson" | coincide export - --to quakeml
   coincide export matches.ndjson --to geojson --out bangs.geojson
 
 """

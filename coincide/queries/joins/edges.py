@@ -98,14 +98,15 @@ def _distance_window(edge: Mapping[str, Any]) -> DistanceWindow:
     if ("speed_m_s" in edge) == ("travel_times" in edge):
         raise QueryError("speed_m_s", "give either speed_m_s or travel_times, and slack_s if there is some")
     try:
-        travel = as_float(edge["speed_m_s"]) if "speed_m_s" in edge else _travel_times(edge["travel_times"])
+        travel = as_float(edge["speed_m_s"]) if "speed_m_s" in edge else travel_times_of(edge["travel_times"])
         slack_s, up_to_m = as_float(edge.get("slack_s", 0.0)), as_float(edge.get("up_to_m", USUAL_UP_TO_M))
         return DistanceWindow(travel, slack_s, up_to_m)
     except (WindowError, PlaceError) as error:
         raise QueryError(error.field, error.message) from None
 
 
-def _travel_times(given: object) -> TravelTimes:
+def travel_times_of(given: object) -> TravelTimes:
+    """Read a table of travel times; a QueryError names its field."""
     allowed = "is no list of rows, each a distance in metres and a time in seconds, such as [[0, 0], [20000, 4]]"
     if not isinstance(given, list) or not all(isinstance(row, list) and len(row) == 2 for row in given):
         raise QueryError("travel_times", allowed)
@@ -116,12 +117,14 @@ def _travel_times(given: object) -> TravelTimes:
 
 
 def _distance_json(window: DistanceWindow) -> dict[str, object]:
-    travel = window.travel
+    return {**travel_form(window.travel), "slack_s": window.slack_s, "up_to_m": window.up_to_m}
+
+
+def travel_form(travel: TravelTimes) -> dict[str, object]:
+    """Return how a query says travel times: a speed, or a table."""
     if len(travel.at_s) == 2 and travel.at_s[1] == 1.0:
-        how: dict[str, object] = {"speed_m_s": float(travel.distance_m[1])}
-    else:
-        how = {"travel_times": np.column_stack((travel.distance_m, travel.at_s)).tolist()}
-    return {**how, "slack_s": window.slack_s, "up_to_m": window.up_to_m}
+        return {"speed_m_s": float(travel.distance_m[1])}
+    return {"travel_times": np.column_stack((travel.distance_m, travel.at_s)).tolist()}
 
 
 def _threshold(edge: Mapping[str, Any]) -> float | None:

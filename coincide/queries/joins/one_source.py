@@ -8,7 +8,7 @@ from typing import Any
 
 from coincide.errors import CoincideError, QueryError
 from coincide.json_fields import as_float, given_fields, inside, refuse_unless_probability
-from coincide.places.travel_times import TravelTimes
+from coincide.queries.joins.edges import travel_form, travel_times_of
 from coincide.sources import SourceRule, SourceTest
 
 FIELD = "source"
@@ -72,31 +72,23 @@ class OneSource:
         travel = _one_of(fields, TRAVEL, needed=True)
         _one_of(fields, HEIGHT, needed=False)
         try:
-            times = _table(fields[travel]) if travel == "travel_times" else as_float(fields[travel])
+            times = travel_times_of(fields[travel]) if travel == "travel_times" else as_float(fields[travel])
             rule = SourceRule(
                 times, as_float(fields["slack_s"]), _height_m(fields), reach_m=as_float(fields["reach_m"])
             )
-        except QueryError:
-            raise
+        except QueryError as error:
+            raise QueryError(inside(FIELD, error.field), error.message) from None
         except CoincideError as error:
             field = "depth_m" if error.field == "height_m" and "depth_m" in fields else error.field
-            field = field if field in FIELDS else "travel_times"
-            told = error.message if field == error.field else f"has {error}"
-            raise QueryError(inside(FIELD, field), told) from None
+            raise QueryError(inside(FIELD, field), error.message) from None
         return cls(rule, as_float(fields["threshold"]))
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object, every field written out."""
-        travel = self.rule.travel
-        if len(travel.at_s) == 2:
-            told: dict[str, object] = {"speed_m_s": float(travel.distance_m[1] / travel.at_s[1])}
-        else:
-            rows = zip(travel.distance_m.tolist(), travel.at_s.tolist(), strict=True)
-            told = {"travel_times": [list(row) for row in rows]}
         low, high = self.rule.height_m
         height: object = low if low == high else [low, high]
         return {
-            **told,
+            **travel_form(self.rule.travel),
             "slack_s": self.rule.slack_s,
             "height_m": height,
             "reach_m": self.rule.reach_m,
@@ -109,13 +101,6 @@ def _one_of(fields: Mapping[str, Any], names: tuple[str, str], *, needed: bool) 
     if len(given) > 1 or (needed and not given):
         raise QueryError(inside(FIELD, names[0]), f"give either {names[0]} or {names[1]}")
     return given[0] if given else ""
-
-
-def _table(rows: object) -> TravelTimes:
-    if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == 2 for row in rows):
-        raise QueryError(inside(FIELD, "travel_times"), f"is {rows!r}: a list of [distance in m, time in s]")
-    distance_m, time_s = ([row[end] for row in rows] for end in (0, 1))
-    return TravelTimes(distance_m, time_s)
 
 
 def _height_m(fields: Mapping[str, Any]) -> Any:

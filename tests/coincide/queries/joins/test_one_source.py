@@ -62,7 +62,7 @@ def test_another_threshold_goes_on_and_another_source_begins_anew() -> None:
         ({**SHOT, "depth_m": "deep"}, "source.depth_m"),
         ({**SHOT, "depth_m": ["a", 1]}, "source.depth_m"),
         ({**LAYERS, "travel_times": [[0, 0], [1]]}, "source.travel_times"),
-        ({**LAYERS, "travel_times": [[0, 0], [5, 1], [6, 9]]}, "source.travel_times"),
+        ({**LAYERS, "travel_times": [[0, 0], [5, 1], [6, 9]]}, "source.travel_times.time_s[1]"),
         ({**LAYERS, "travel_times": 3}, "source.travel_times"),
     ],
 )
