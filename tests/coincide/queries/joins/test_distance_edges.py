@@ -1,14 +1,21 @@
 """Edges whose windows follow distances: JSON and SQL both ways, and what is refused."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coincide import Detections, Histogram, Stream, window_join
+from coincide.command.faults import CommandError
+from coincide.command.query_files import read_queries
 from coincide.constraints.window import Window
-from coincide.errors import QueryError
+from coincide.errors import GraphError, QueryError
+from coincide.live import WindowJoin
 from coincide.places import DistanceWindow, TravelTimes
 from coincide.queries import Query
 from coincide.queries.sql import query_from_sql, sql_of
+from services.history.replaying.request import RunError, RunRequest
 
 
 def query(**edge: Any) -> dict[str, Any]:
@@ -69,3 +76,21 @@ def test_a_slip_is_refused_with_what_is_allowed(edge: dict[str, Any], field: str
 def test_evidence_is_refused_beside_it() -> None:
     with pytest.raises(QueryError, match="beside a window by distance"):
         Query.from_json({**query(**BY_SPEED), "event": {"per_day": 2, "heard_by": 0.8}})
+
+
+def test_detections_without_places_are_not_joined_by_distance() -> None:
+    graph = Query.from_json(query(**BY_SPEED)).graph
+    heard = Detections([0, 1], [Histogram.point()])
+    with pytest.raises(GraphError, match="these detections have no places"):
+        window_join({"a": heard, "b": heard}, graph)
+    with pytest.raises(GraphError, match="these detections have no places"):
+        WindowJoin(graph, [Stream(name, longest_template_s=0) for name in "ab"])
+
+
+def test_commands_and_complete_runs_say_who_answers_it(tmp_path: Path) -> None:
+    path = tmp_path / "bang.json"
+    path.write_text(json.dumps(query(**BY_SPEED)), encoding="utf-8")
+    with pytest.raises(CommandError, match="rows of files have no places"):
+        read_queries([path])
+    with pytest.raises(RunError, match="a run as live answers it"):
+        RunRequest(Query.from_json(query(**BY_SPEED)), 0, 1_000_000, source="archive")
