@@ -67,6 +67,7 @@ def _rows(rng: np.random.Generator, rate_hz: int, begun_s: int, seconds: int, nt
         "received_at_us": detected_at_us + 300_000,
         "template": _named(sensor % 2, [each.id for each in TEMPLATES]),
         "attributes": ["{}"] * count,
+        "place": [None] * count,
         "partition": (area % 8).astype(np.int32),
         "offset": numbers // 20,
         "position": (numbers % 20).astype(np.int32),

@@ -51,6 +51,7 @@ def detections_table(seed: int, stream: str, names: list[str], begin_us: int = O
         "received_at_us": np.full(count, begin_us + 600_000_000),
         "template": [names[each] for each in rng.integers(0, len(names), count)],
         "attributes": ["{}"] * count,
+        "place": [None] * count,
         "partition": np.zeros(count, np.int32),
         "offset": np.full(count, seed),
         "position": np.arange(count, dtype=np.int32),
