@@ -17,7 +17,7 @@ from services.common.access.key_scopes import needed_scope
 from services.common.access.origins import Origins, has_body, why_not_content_type
 from services.common.http.problem_document import MEDIA_TYPE, problem_document
 from services.common.http.route_table import why_not_path
-from services.common.topics.topic_names import TopicNames
+from services.common.topics.topic_names import DEFAULT_NAMES, TopicNames
 
 #: The headers that the guard reads, in small letters; of one that is given twice both values, with a comma between.
 HEADERS = frozenset(
@@ -70,7 +70,7 @@ class Guard:
         ring: KeyRing,
         *,
         needs_key: bool,
-        how_first: str = "",
+        how_first: str = first_key(DEFAULT_NAMES),
         on_refused: Callable[[str], object] = lambda _: None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
