@@ -144,7 +144,7 @@ def learnt_live(options: Options) -> Iterator[Table]:
     """Yield what a running engine says that learns minute by minute, from the first match on."""
 
     def rows() -> Iterator[tuple[object, ...]]:
-        for each in simulations(options):
+        for each in list(simulations(options))[:: 4 if options.quick else 1]:
             log = each.log(np.random.default_rng(SEED))
             per_day = WORD_FACTOR * each.events_hz * DAY_S
             said = said_live(each, log, {"per_day": per_day, "heard_by": WORD_HEARD, "rates": "learnt"})
