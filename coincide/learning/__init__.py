@@ -12,7 +12,7 @@ from coincide.learning.consensus import References, consensus_of, errors_by_cons
 from coincide.learning.drift import Drift, drift_of, levels, others_say, true_probability
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
-from coincide.learning.shared_errors import SharedError, shared_errors
+from coincide.learning.clock_errors import SharedError, shared_errors
 
 __all__ = [
     "Calibration",

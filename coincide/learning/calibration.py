@@ -16,7 +16,7 @@ from coincide.joins.progress import Progress, checked_progress
 from coincide.learning.associations import Errors
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
-from coincide.learning.shared_errors import SharedError
+from coincide.learning.clock_errors import SharedError
 from coincide.templates.clocked import clock_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.learning import LEAST_SAMPLES

@@ -23,7 +23,7 @@ from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArr
 from coincide.constraints.window import Window
 from coincide.joins.progress import Progress, checked_progress
 from coincide.learning.associations import Errors, errors_against
-from coincide.learning.shared_errors import SharedError, moving_together, shared_errors
+from coincide.learning.clock_errors import SharedError, moving_together, shared_errors
 from coincide.templates.clocked import clock_of
 from coincide.templates.histogram import Histogram
 

@@ -42,17 +42,17 @@ SENSORS = load_sensors(ROOT / "config/sensors.yaml", SHARED)
 TEMPLATES: dict[str, Histogram] = {id_: each.streams[STREAM] for id_, each in SENSORS.items() if each.area == AREA}
 RUN_AT_S = HOUR_S, 6 * HOUR_S  # each time that somebody runs the demo
 
-Heard = tuple[float, float, str]
-"""When ingest received it, when it was detected, and by which sensor; seconds of the day."""
+Heard = tuple[float, float, str, str]
+"""When ingest received it, when it was detected, by which sensor and on which stream; seconds of the day."""
 
 
 def day(hours: int) -> Iterator[Heard]:
     """What `make demo` posts: the detections of 1987, the same at every run, and what the microphones hear."""
     for at_s in RUN_AT_S:
-        for sensor, post in sn1987a.posts().items():
-            for line in post.splitlines():
-                detected_s = datetime.fromisoformat(json.loads(line)["detected_at"]).timestamp()
-                yield at_s, detected_s - START_S, sensor
+        for line in b"".join((*sn1987a.posts().values(), sn1987a.bursts())).splitlines():
+            posted = json.loads(line)
+            detected_s = datetime.fromisoformat(posted["detected_at"]).timestamp()
+            yield at_s, detected_s - START_S, posted["sensor"], posted["stream"]
     yield from _harbour(hours)
 
 
@@ -60,7 +60,7 @@ def _harbour(hours: int) -> Iterator[Heard]:
     dice, at_s = random.Random(1987), 0.0
     while at_s < hours * HOUR_S:
         for reported_s, sensor in reports(at_s, TEMPLATES, dice):
-            yield reported_s, reported_s, sensor
+            yield reported_s, reported_s, sensor, STREAM
         at_s += dice.uniform(*APART_S)
 
 
@@ -88,7 +88,7 @@ FAULTS = {
         of("mic-2", lambda heard: (heard[0] + 90, *heard[1:])), "sensor_late", "mic-2"
     ),
     "the clock on the crane is wrong": Fault(
-        of("mic-2", lambda heard: (heard[0], heard[1] + 1.0, heard[2])), "template_drift", "mic-2"
+        of("mic-2", lambda heard: (heard[0], heard[1] + 1.0, *heard[2:])), "template_drift", "mic-2"
     ),
 }
 
@@ -114,9 +114,9 @@ def test_only_what_is_wrong_rings_and_it_ends(name: str, database: Database) -> 
     for now_s in range(STEP_S, hours * HOUR_S, STEP_S):
         batch: list[InputRecord] = []
         while at < len(heard) and heard[at][0] < now_s:
-            received_s, detected_s, sensor = heard[at]
-            area, [(stream, template)] = SENSORS[sensor].area, SENSORS[sensor].streams.items()
-            row = Row(f"{sensor}-{detected_s}", START_S + detected_s, template, stream, sensor)
+            received_s, detected_s, sensor, stream = heard[at]
+            area, template = SENSORS[sensor].area, SENSORS[sensor].streams[stream]
+            row = Row(f"{sensor}-{stream}-{detected_s}", START_S + detected_s, template, stream, sensor)
             batch.append(frame(offset, [row], area, received_at_s=START_S + received_s))
             at, offset = at + 1, offset + 1
         batch.append(heartbeat(offset, START_S + now_s))

@@ -10,7 +10,7 @@ from coincide import Histogram, Window
 from coincide.arrays.kinds import FloatArray
 from coincide.clocks import Clock
 from coincide.learning import Errors, SharedError, errors_by_consensus, shared_by_consensus, shared_errors
-from coincide.learning.shared_errors import rank_correlation
+from coincide.learning.clock_errors import rank_correlation
 
 EVENTS, EVERY_US, WITHIN = 400, 60_000_000, Window(20)
 WIDE, SHARP, OWN = Histogram.normal(3.0, 32), Histogram.normal(0.3, 16), Histogram.normal(0.1, 8)
