@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from coincide.learning.associations import Errors, errors_against
 from coincide.learning.calibration import Calibration, Learning, SensorStream, SharedPart, calibrate, shared_parts
+from coincide.learning.clock_errors import SharedError, shared_errors
 from coincide.learning.consensus import References, consensus_of, errors_by_consensus, shared_by_consensus
 from coincide.learning.drift import Drift, drift_of, levels, others_say, true_probability
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
-from coincide.learning.clock_errors import SharedError, shared_errors
 
 __all__ = [
     "Calibration",

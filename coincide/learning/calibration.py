@@ -14,9 +14,9 @@ from coincide.constraints.window import Window
 from coincide.errors import HistogramError
 from coincide.joins.progress import Progress, checked_progress
 from coincide.learning.associations import Errors
+from coincide.learning.clock_errors import SharedError
 from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
-from coincide.learning.clock_errors import SharedError
 from coincide.templates.clocked import clock_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.learning import LEAST_SAMPLES
