@@ -91,7 +91,7 @@ def test_one_that_hangs_is_given_up_and_tried_again(database: Database, sink: Si
         outbox.fire("e-0")
         until(lambda: outcomes(outbox, "ops", "failed") >= 2)
         sink.hangs.clear()
-        until(lambda: sources(sink) == ["e-0"])
+        until(lambda: {*sources(sink)} == {"e-0"})  # perhaps twice: on a busy machine its answer may come too late
 
 
 def test_one_that_nobody_listens_for_is_told_when_somebody_does(database: Database) -> None:
