@@ -12,7 +12,7 @@ from benchmarks.harness.rounds import Work, timed
 from benchmarks.joins.templates import templates_of, uneven_template
 from coincide import ConstraintGraph, SatisfactionTable, Window, joint_probabilities
 from coincide.probability import joint_at_least, match_probabilities
-from coincide.probability.onset import occurrence_columns
+from coincide.probability.onset_columns import occurrence_columns
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds.chance import offset_lengths_s
 

@@ -8,15 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
-from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.arrays.kinds import FloatArray, IndexArray, PositionArray
 from coincide.constraints.window import Window
 from coincide.probability.piecewise import BreakPoints, RangeSums, in_rows, times_in_rows
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 from coincide.templates.template_columns import TemplateColumns
+
+Seconds = float | FloatArray
+OWN, LEAST, MOST = range(3)  # where a member's edges are wanted: where they are, or a bound of the window before
+
+
+@dataclass(frozen=True, eq=False)
+class OwnWindows:
+    """A symmetric window for each of n matches; half of it, in seconds, is given, shape (n,)."""
+
+    hi_s: FloatArray
+    is_symmetric: ClassVar[bool] = True
+
+    @property
+    def lo_s(self) -> FloatArray:
+        """The lower bounds."""
+        return -self.hi_s
+
+    def take(self, rows: IndexArray) -> OwnWindows:
+        """Return the windows of these matches."""
+        return OwnWindows(self.hi_s[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +49,7 @@ class Members:
 
     templates: Sequence[TemplateColumns]
     reported: Sequence[ExactSum]
-    window: Window
+    window: Window | OwnWindows
 
     @property
     def anchors(self) -> range:
@@ -36,7 +57,7 @@ class Members:
         return range(len(self.templates) if self.window.is_symmetric else 1)
 
     @property
-    def reach_s(self) -> tuple[float, float]:
+    def reach_s(self) -> tuple[Seconds, Seconds]:
         """Bounds of the others' times minus the anchor's, both closed."""
         return (0.0, self.window.hi_s) if self.window.is_symmetric else (self.window.lo_s, self.window.hi_s)
 
@@ -44,7 +65,7 @@ class Members:
         """Return the members beside the anchor."""
         return [member for member in range(len(self.templates)) if member != anchor]
 
-    def edges_before(self, member: int, by_s: float) -> ExactSum:
+    def edges_before(self, member: int, by_s: Seconds) -> ExactSum:
         """Return the times `by_s` before the member's edges, shape (k + 1, n)."""
         reported = self.reported[member]
         placed = difference_of(self.templates[member].edges_s, -reported.high)
@@ -77,13 +98,17 @@ class AnchorDensities:
     """The `breaks` at which the density of a match's time bends, and what each anchor adds to it between them."""
 
     def __init__(self, members: Members) -> None:
-        lo_s, hi_s = members.reach_s
-        shifts = {(anchor, 0.0) for anchor in members.anchors}
-        shifts |= {
-            (other, by_s) for anchor in members.anchors for other in members.others(anchor) for by_s in (lo_s, hi_s)
-        }
         self._members = members
-        self._edges = {shift: members.edges_before(*shift) for shift in sorted(shifts)}
+        self._least = OWN if members.window.is_symmetric else LEAST  # the least is 0 there
+        by_s = 0.0, *members.reach_s
+        shifts = {(anchor, OWN) for anchor in members.anchors}
+        shifts |= {
+            (other, end)
+            for anchor in members.anchors
+            for other in members.others(anchor)
+            for end in (self._least, MOST)
+        }
+        self._edges = {(member, end): members.edges_before(member, by_s[end]) for member, end in sorted(shifts)}
         self._number = {shift: number for number, shift in enumerate(self._edges)}
         self.breaks = BreakPoints(list(self._edges.values()))
 
@@ -96,7 +121,7 @@ class AnchorDensities:
         for anchor in self._members.anchors:
             own = [fits[other] for other in self._members.others(anchor)]
             fit, slopes = [fit for fit, _ in own], [slope for _, slope in own]
-            densities.append(AnchorDensity(self._density(anchor, 0.0), fit, slopes))
+            densities.append(AnchorDensity(self._density(anchor, OWN), fit, slopes))
         return densities
 
     def atoms(self) -> FloatArray | None:
@@ -106,22 +131,22 @@ class AnchorDensities:
             return None
         mass = np.zeros_like(self.breaks.time.high)
         for anchor in members.anchors:
-            edges, template = self._edges[anchor, 0.0], members.templates[anchor]
+            edges, template = self._edges[anchor, OWN], members.templates[anchor]
             start = ExactSum(edges.high[:-1], edges.low[:-1])
             value = np.where(template.length_s == 0, template.mass, 0.0)
             for other in members.others(anchor):
                 value = value * self._fit_at(start, other, atoms_after=members.window.is_symmetric and other < anchor)
-            part = self.breaks.part(self._number[anchor, 0.0])
+            part = self.breaks.part(self._number[anchor, OWN])
             mass[part.start : part.stop - 1] += value
         return self.breaks.sorted(mass)
 
-    def _behind(self, member: int, by_s: float) -> PositionArray:
-        """How many of the member's edges lie at most `by_s` after each piece, shape (m - 1, n)."""
-        return self.breaks.behind(self._number[member, by_s])[:-1]
+    def _behind(self, member: int, end: int) -> PositionArray:
+        """How many of the member's edges lie before each piece, or no further after it than `end`, shape (m - 1, n)."""
+        return self.breaks.behind(self._number[member, end])[:-1]
 
-    def _density(self, member: int, by_s: float) -> FloatArray:
-        """Return the member's density `by_s` after each piece, shape (m - 1, n); 0 beyond its edges."""
-        return self.breaks.between(self._number[member, by_s], self._members.templates[member].density)
+    def _density(self, member: int, end: int) -> FloatArray:
+        """Return the member's density on each piece, or `end` after it, shape (m - 1, n); 0 beyond its edges."""
+        return self.breaks.between(self._number[member, end], self._members.templates[member].density)
 
     def _fit_in_middle(self, other: int, middle: ExactSum) -> tuple[FloatArray, FloatArray]:
         """P(lo <= X of `other` - time <= hi) in the middle of each piece, and its slope there; shape (m - 1, n).
@@ -130,11 +155,11 @@ class AnchorDensities:
         after it, and a part of the one in which it ends.
         """
         lo_s, hi_s = self._members.reach_s
-        first, last = self._behind(other, lo_s), self._behind(other, hi_s)
-        begins, ends = self._density(other, lo_s), self._density(other, hi_s)
+        first, last = self._behind(other, self._least), self._behind(other, MOST)
+        begins, ends = self._density(other, self._least), self._density(other, MOST)
         edges, masses = len(self._members.templates[other].edges_s), RangeSums(self._members.templates[other].mass)
-        until_next = times_in_rows(self._edges[other, lo_s], np.minimum(first, edges - 1)).minus(middle)
-        since_last = middle.minus(times_in_rows(self._edges[other, hi_s], np.maximum(last - 1, 0)))
+        until_next = times_in_rows(self._edges[other, self._least], np.minimum(first, edges - 1)).minus(middle)
+        since_last = middle.minus(times_in_rows(self._edges[other, MOST], np.maximum(last - 1, 0)))
         parts = begins * until_next + ends * since_last + masses.between(first, last - 1)
         return np.where(first == last, begins * (hi_s - lo_s), parts), ends - begins
 
@@ -145,7 +170,7 @@ class AnchorDensities:
         """
         lo_s, hi_s = self._members.reach_s
         template = self._members.templates[other]
-        until_end, since_start = self._edges[other, lo_s], self._edges[other, hi_s]
+        until_end, since_start = self._edges[other, self._least], self._edges[other, MOST]
         fit = np.zeros_like(time.high)
         for bucket in range(len(template.mass)):  # sums of what is not negative: nothing cancels
             ahead = ExactSum(until_end.high[bucket + 1], until_end.low[bucket + 1]).minus(time)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from coincide import Runs, Window, coalesce
 from coincide.arrays.kinds import FloatArray, Int64Array
-from coincide.probability.onset import occurrence_columns
+from coincide.probability.onset_columns import occurrence_columns
 from docs.studies.picks import Pick, Templates
 from docs.studies.sets import PickSet, events_of, findable_events
 from tests.reference.central_italy import MIDNIGHT_US

@@ -16,6 +16,7 @@ from coincide.constraints.window import is_within_for_certain
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.offsets.distance_offsets import MICROSECONDS_PER_MS
 from coincide.places.place_registry import PlaceRegistry
 from coincide.probability import ClockOffset, OccurrenceColumns
 from coincide.queries import Query
@@ -146,11 +147,27 @@ def hold_for_certain(
     window: Window, positions: PositionArray, rows: EventColumns, templates: VerifiedTemplates
 ) -> BoolArray:
     """Whether every possible pair of times lies in the window, for rows at positions of shape (2, n)."""
+    return is_within_for_certain(window, *_possible_us(positions, rows, templates))
+
+
+def hold_for_certain_within(
+    half_width_ms: Int64Array, positions: PositionArray, rows: EventColumns, templates: VerifiedTemplates
+) -> BoolArray:
+    """`hold_for_certain` where each pair of rows has its own symmetric window, half of which is given."""
+    earliest_us, latest_us = _possible_us(positions, rows, templates)
+    half_width_us = half_width_ms * MICROSECONDS_PER_MS
+    return (-half_width_us <= earliest_us) & (latest_us <= half_width_us)
+
+
+def _possible_us(
+    positions: PositionArray, rows: EventColumns, templates: VerifiedTemplates
+) -> tuple[Int64Array, Int64Array]:
+    """Return the least and the greatest difference of each two rows' times."""
     a, b = rows.template[positions]
     apart_us = rows.detected_at_us[positions[1]] - rows.detected_at_us[positions[0]]
-    earliest_us = apart_us + templates.earliest_us[b] - templates.latest_us[a]
-    latest_us = apart_us + templates.latest_us[b] - templates.earliest_us[a]
-    return is_within_for_certain(window, earliest_us, latest_us)
+    earliest_us: Int64Array = apart_us + templates.earliest_us[b] - templates.latest_us[a]
+    latest_us: Int64Array = apart_us + templates.latest_us[b] - templates.earliest_us[a]
+    return earliest_us, latest_us
 
 
 def as_recorded(when: OccurrenceColumns) -> list[OccurrenceRecord]:

@@ -1,11 +1,10 @@
 """What is said of the pairs of a query of two roles."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from coincide import Window
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array, PositionArray
 from coincide.fusion.matching.advisory_work import AdvisoryBudget, occurred_work
 from coincide.fusion.matching.chance_rates import ChanceJudge
@@ -15,6 +14,7 @@ from coincide.fusion.matching.match_verdicts import (
     as_recorded,
     half_widths_ms,
     hold_for_certain,
+    hold_for_certain_within,
 )
 from coincide.fusion.matching.told_clocks import tell_clocks
 from coincide.fusion.rows.batch_rows import AcceptedBatch
@@ -25,6 +25,7 @@ from coincide.probability import OccurrenceColumns, match_probabilities, occurre
 from coincide.probability.difference import probabilities_within
 from coincide.probability.joint.on_clocks import share_clocks
 from coincide.probability.joint.tuples import EventTuples
+from coincide.probability.onset_columns import occurrence_within
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
 from coincide.wire.results.match_record import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
@@ -84,9 +85,9 @@ class PairJudge:
         widths_ms = None
         if self.query.graph.is_by_distance:
             widths_ms = half_widths_ms(self.query.graph, positions, rows, self.places)[:, 0]
-        is_certain = np.empty(len(positions), np.bool_)
-        for at, window in _by_window(np.arange(len(positions)), widths_ms, self.query.window):
-            is_certain[at] = hold_for_certain(window, positions[at].T, rows, known)
+            is_certain = hold_for_certain_within(widths_ms, positions.T, rows, known)
+        else:
+            is_certain = hold_for_certain(self.query.window, positions.T, rows, known)
         newest = rows.seq[positions].max(axis=1)
         templates = TemplatePairs(us, vs, u_index, v_index)
         tuples = EventTuples([us, vs], np.stack((u_index, v_index)), detected_at_us)
@@ -122,22 +123,15 @@ class PairJudge:
         occurred: list[OccurrenceRecord | None] = [None] * len(pairs)
         mass = np.full(len(pairs), np.nan)
         for block in blocks(len(wanted), PAIRS_AT_ONCE, self.check):
-            for at, window in _by_window(wanted[block], pairs.half_width_ms, self.query.window):
-                when = self._when(pairs, at, tell[at], window)
-                mass[at] = when.probability
-                for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
-                    occurred[nth] = each
+            at = wanted[block]
+            when = self._when(pairs, at, tell[at])
+            mass[at] = when.probability
+            for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
+                occurred[nth] = each
         return occurred, mass
 
-    def _when(self, pairs: PairColumns, at: IndexArray, tell: BoolArray, window: Window) -> OccurrenceColumns:
+    def _when(self, pairs: PairColumns, at: IndexArray, tell: BoolArray) -> OccurrenceColumns:
         some = pairs.tuples.take(at)
-        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, window, tell)
-
-
-def _by_window(at: IndexArray, half_width_ms: Int64Array | None, window: Window) -> Iterator[tuple[IndexArray, Window]]:
-    """Part some pairs by their window: the only one, or where windows follow distances each pair's own."""
-    if half_width_ms is None:
-        yield at, window
-        return
-    for width_ms in np.unique(half_width_ms[at]).tolist():
-        yield at[half_width_ms[at] == width_ms], Window(width_ms / 1000)
+        if pairs.half_width_ms is not None:
+            return occurrence_within(some, pairs.half_width_ms[at] / 1000, tell)
+        return occurrence_columns(some.templates, some.template_index, some.detected_at_us, self.query.window, tell)

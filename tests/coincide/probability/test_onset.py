@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from coincide import CoincideError, Histogram, Occurred, Window, match_probability, occurred
+from coincide.clocks import Clock
 from coincide.errors import OffsetError, WindowError
 from coincide.probability import match_probabilities, occurred_quantiles_us, occurrence_columns
+from coincide.probability.joint.tuples import EventTuples
+from coincide.probability.onset_columns import occurrence_within
 from tests.examples import examples
 from tests.reference.posterior import ExactPosterior
 from tests.reference.templates import MICROSECOND, templates, windows
@@ -192,6 +195,25 @@ def test_many_at_once_equal_each_alone_bit_for_bit(rng: Generator) -> None:
             alone = occurrence_columns([us, us], index[:, [n]], times_us[:, [n]], window)
             for name in vars(alone):
                 assert getattr(alone, name)[0] == getattr(together, name)[n]
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(2, 3), st.integers(0, 2**32 - 1))
+def test_in_windows_of_their_own_all_at_once_equal_each_alone_bit_for_bit(members: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    atom = Histogram([0, 0, 2, 3], [0.2, 0.3, 0.5])
+    gateway = Clock("gw", Histogram.uniform(-2, 2)).template(Histogram.uniform(-0.1, 0.1))
+    known = [Histogram.normal(1.0, 8), Histogram.point(), Histogram.uniform(-3, 1), atom, gateway]
+    index, times_us = rng.integers(5, size=(members, 12)), rng.integers(-2_000_000, 2_000_000, (members, 12))
+    half_width_s = rng.choice([0, 300, 1_700, 2_500, 40_000], 12) / 1000
+    tuples, tell = EventTuples([known] * members, index, times_us), rng.random(12) < 0.5
+    together = occurrence_within(tuples, half_width_s, tell)
+    for n in range(12):
+        alone = occurrence_columns(
+            [known] * members, index[:, [n]], times_us[:, [n]], Window(half_width_s[n]), tell[[n]]
+        )
+        for name in vars(alone):
+            assert getattr(alone, name)[0] == getattr(together, name)[n]
 
 
 def test_what_cannot_be_a_match_is_refused() -> None:
