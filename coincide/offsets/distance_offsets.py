@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.constraints.window import Window
+from coincide.offsets.long_windows import greatest_offsets
 from coincide.offsets.ranges import Ranges, joined
 from coincide.offsets.satisfying import offset_ranges
 from coincide.templates.template_columns import TemplatePairs
@@ -18,18 +19,21 @@ from coincide.templates.template_columns import TemplatePairs
 MICROSECONDS_PER_MS = 1000
 
 
-def distance_offset_ranges(pairs: TemplatePairs, half_width_ms: Int64Array, threshold: float) -> Ranges:
-    """`offset_ranges` of pairs that each have a window of so many whole milliseconds either way, shape (n,)."""
-    both = pairs.u_index * max(1, len(pairs.vs)) + pairs.v_index
-    names = np.stack((both, half_width_ms))
-    (_, distinct_ms), first, of_pair = np.unique(names, axis=1, return_index=True, return_inverse=True)
-    distinct = pairs.take(first)
+def distance_offset_ranges(pairs: TemplatePairs, half_width_ms: Int64Array, threshold: float | FloatArray) -> Ranges:
+    """`offset_ranges` of pairs that each have a window of so many whole milliseconds either way, shape (n,).
+
+    The threshold is one, or each pair's own.
+    """
+    wanted = np.broadcast_to(np.asarray(threshold, np.float64), len(pairs))
+    names = np.stack((pairs.u_index, pairs.v_index, half_width_ms, wanted))
+    _, first, of_pair = np.unique(names, axis=1, return_index=True, return_inverse=True)
+    distinct, distinct_ms, least = pairs.take(first), half_width_ms[first], wanted[first]
     long_ms = least_long_ms(distinct)
     is_long = distinct_ms >= long_ms
-    parts = [_in_long_windows(distinct, np.flatnonzero(is_long), distinct_ms, long_ms, threshold)]
+    parts = [_in_long_windows(distinct, np.flatnonzero(is_long), distinct_ms, long_ms, least)]
     for width_ms in np.unique(distinct_ms[~is_long]).tolist():
         rows = np.flatnonzero(~is_long & (distinct_ms == width_ms))
-        parts.append(_named(offset_ranges(distinct.take(rows), Window(width_ms / 1000), threshold), rows))
+        parts.append(_named(offset_ranges(distinct.take(rows), Window(width_ms / 1000), least[rows]), rows))
     return _of_each(joined(*parts).in_order(), of_pair.reshape(-1), len(first))
 
 
@@ -41,19 +45,16 @@ def least_long_ms(pairs: TemplatePairs) -> Int64Array:
 
 
 def _in_long_windows(
-    pairs: TemplatePairs, rows: Int64Array, width_ms: Int64Array, long_ms: Int64Array, threshold: float
+    pairs: TemplatePairs, rows: Int64Array, width_ms: Int64Array, long_ms: Int64Array, threshold: FloatArray
 ) -> Ranges:
-    """Search once for each two templates, in the shortest window that is long for all, and move the ends apart."""
-    if not len(rows):
-        return Ranges(rows, rows, rows)
-    both = pairs.u_index[rows] * max(1, len(pairs.vs)) + pairs.v_index[rows]
-    _, first, of_row = np.unique(both, return_index=True, return_inverse=True)
-    shortest_ms = int(long_ms[rows].max())
-    found = offset_ranges(pairs.take(rows[first]), Window(shortest_ms / 1000), threshold)
-    left, right = found.hulls(len(first))
-    has_any, further_us = (left <= right)[of_row], (width_ms[rows] - shortest_ms) * MICROSECONDS_PER_MS
-    ranges = Ranges(rows, left[of_row] - further_us, right[of_row] + further_us)
-    return ranges.where(has_any & (ranges.left <= ranges.right))
+    """Search once for each two templates and threshold, in the shortest long window, and move the ends apart."""
+    names = np.stack((pairs.u_index[rows], pairs.v_index[rows], threshold[rows]))
+    _, first, of_row = np.unique(names, axis=1, return_index=True, return_inverse=True)
+    once, end_s, least = pairs.take(rows[first]), long_ms[rows[first]] / 1000, threshold[rows[first]]
+    left, right = -greatest_offsets(once.swapped(), end_s, least), greatest_offsets(once, end_s, least)
+    of_row, further_us = of_row.ravel(), (width_ms[rows] - long_ms[rows]) * MICROSECONDS_PER_MS
+    has_any = (left <= right)[of_row]
+    return Ranges(rows, left[of_row] - further_us, right[of_row] + further_us).where(has_any)
 
 
 def _named(ranges: Ranges, rows: Int64Array) -> Ranges:

@@ -74,33 +74,38 @@ def least_probabilities(threshold: FloatArray) -> FloatArray:
     return np.maximum(np.maximum(threshold - PROBABILITY_TOLERANCE, threshold / 2), sys.float_info.min)
 
 
-def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: FloatArray) -> OffsetArray:
+def greatest_offsets(pairs: TemplatePairs, end_s: float | FloatArray, threshold: FloatArray) -> OffsetArray:
     """Greatest whole microsecond o with P(Xv - Xu + o <= end_s) >= threshold, for every pair and its own threshold.
+
+    `end_s` is one end, or each pair's own.
 
     The least o with P(Xv - Xu + o >= end_s) >= threshold is ``-greatest_offsets(pairs.swapped(), -end_s, threshold)``.
     """
-    greatest = _greatest_certain(pairs, end_s)
+    ends_s = np.broadcast_to(np.asarray(end_s, np.float64), len(pairs))
+    greatest = _greatest_certain(pairs, ends_s)
     for rows, search in ((threshold == 1.0, _with_neighbour), (threshold < 1.0, _greatest_probable)):
         if rows.any():
             at = np.flatnonzero(rows)
-            greatest[at] = search(pairs.take(at), end_s, greatest[at], threshold[at])
+            greatest[at] = search(pairs.take(at), ends_s[at], greatest[at], threshold[at])
     return greatest
 
 
-def _greatest_probable(pairs: TemplatePairs, end_s: float, certain: OffsetArray, threshold: FloatArray) -> OffsetArray:
+def _greatest_probable(
+    pairs: TemplatePairs, end_s: FloatArray, certain: OffsetArray, threshold: FloatArray
+) -> OffsetArray:
     # at the bound itself the probability is 0 unless an atom lies there; one microsecond on it is 0 for certain
     impossible = np.ceil(window_end_minus(end_s, pairs.earliest_s()).high * 1e6).astype(np.int64) + 2
     distinct, nth = np.unique(threshold, return_inverse=True)
     quantile_s = pairs.mean_s() + np.array([NormalDist().inv_cdf(p) for p in distinct])[nth] * pairs.std_s()
     greatest = np.empty(len(pairs), dtype=np.int64)
     for rows, u, v in pairs.blocks():
-        guess_s = end_s - closer_quantiles(u, v, threshold[rows], quantile_s[rows])
+        guess_s = end_s[rows] - closer_quantiles(u, v, threshold[rows], quantile_s[rows])
         search = _Search(certain[rows].copy(), impossible[rows], np.rint(guess_s * 1e6).astype(np.int64))
-        greatest[rows] = search.run(u, v, end_s, least_probabilities(threshold[rows]))
+        greatest[rows] = search.run(u, v, end_s[rows], least_probabilities(threshold[rows]))
     return greatest
 
 
-def _greatest_certain(pairs: TemplatePairs, end_s: float) -> OffsetArray:
+def _greatest_certain(pairs: TemplatePairs, end_s: FloatArray) -> OffsetArray:
     """Greatest o at which all of Xv - Xu + o is at most end_s."""
     latest = pairs.latest_s()
     offset = np.floor(window_end_minus(end_s, latest).high * 1e6).astype(np.int64) + 1
@@ -109,7 +114,9 @@ def _greatest_certain(pairs: TemplatePairs, end_s: float) -> OffsetArray:
     return offset
 
 
-def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray, threshold: FloatArray) -> OffsetArray:
+def _with_neighbour(
+    pairs: TemplatePairs, end_s: FloatArray, certain: OffsetArray, threshold: FloatArray
+) -> OffsetArray:
     """Add 1 us where support containment fails by no more than decimals that are no floats (0.1 + 0.2 > 0.3)."""
     following = window_end_minus(end_s, seconds_of(certain + 1))
     rows = np.flatnonzero(following.minus(pairs.latest_s()) >= -ATOM_TOLERANCE_S)
@@ -129,13 +136,13 @@ class _Search:
     failing: OffsetArray  # least offset known not to
     guess: OffsetArray
 
-    def run(self, u: TemplateColumns, v: TemplateColumns, end_s: float, enough: FloatArray) -> OffsetArray:
+    def run(self, u: TemplateColumns, v: TemplateColumns, end_s: FloatArray, enough: FloatArray) -> OffsetArray:
         steepest = steepest_density(u, v)
         active = np.flatnonzero(self.failing - self.passing > 1)
         rounds = 0
         while len(active):
             offset = np.clip(self.guess[active], self.passing[active] + 1, self.failing[active] - 1)
-            probability, density = _evaluated(u, v, active, window_end_minus(end_s, seconds_of(offset)))
+            probability, density = _evaluated(u, v, active, window_end_minus(end_s[active], seconds_of(offset)))
             excess = probability - enough[active]
             self._narrow(active, offset, excess >= 0)
             self._infer(active, offset, excess, density, steepest[active])

@@ -28,14 +28,18 @@ TABLE_WORK = 16_777_216  # bucket pairs: 0.3 s; 8 buckets, a long window: 47,000
 MOST_PAIRS = 262_144  # 11 MB
 
 
-def offsets_in_evaluations(pairs: TemplatePairs, window: Window) -> FloatArray:
-    """How many evaluations of P cost as much as each pair's satisfaction offsets, shape (n,)."""
+def offsets_in_evaluations(pairs: TemplatePairs, window: Window | FloatArray) -> FloatArray:
+    """How many evaluations of P cost as much as each pair's satisfaction offsets, shape (n,).
+
+    There is one window, or how long each pair's own is, in seconds.
+    """
+    window_s = window.hi_s - window.lo_s if isinstance(window, Window) else window
     u_length_s, v_length_s = _sizes(pairs.us)[1], _sizes(pairs.vs)[1]
-    is_short = window.hi_s - window.lo_s < u_length_s[pairs.u_index] + v_length_s[pairs.v_index]
+    is_short = window_s < u_length_s[pairs.u_index] + v_length_s[pairs.v_index]
     return np.where(is_short, SHORT_WINDOW_EVALUATIONS, LONG_WINDOW_EVALUATIONS)
 
 
-def offsets_work(pairs: TemplatePairs, window: Window) -> FloatArray:
+def offsets_work(pairs: TemplatePairs, window: Window | FloatArray) -> FloatArray:
     """Work of each pair's satisfaction offsets in bucket pairs, shape (n,)."""
     u_buckets, v_buckets = _sizes(pairs.us)[0][pairs.u_index], _sizes(pairs.vs)[0][pairs.v_index]
     return (BESIDES_TERMS + u_buckets * v_buckets) * offsets_in_evaluations(pairs, window)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.window import MICROSECONDS_PER_SECOND, Window
+from coincide.offsets.distance_offsets import distance_offset_ranges
 from coincide.offsets.satisfying import offset_ranges
 from coincide.templates.template_columns import TemplatePairs
 
@@ -17,15 +20,19 @@ SEED = 20160824
 class EdgeOffsets:
     """The offsets at which each template pair reaches its own threshold; what pairs have in common is found once.
 
-    A row is the position of a pair among those given.
+    A row is the position of a pair among those given. There is one window, or half of each pair's own in milliseconds.
     """
 
-    def __init__(self, pairs: TemplatePairs, window: Window, threshold: float | FloatArray) -> None:
+    def __init__(self, pairs: TemplatePairs, window: Window | Int64Array, threshold: float | FloatArray) -> None:
         wanted = np.broadcast_to(np.asarray(threshold, np.float64), len(pairs))
-        alike = np.stack((pairs.u_index, pairs.v_index, wanted))
+        widths_ms = np.zeros(len(pairs), np.int64) if isinstance(window, Window) else window
+        alike = np.stack((pairs.u_index, pairs.v_index, wanted, widths_ms))
         kinds, first, kind = np.unique(alike, axis=1, return_index=True, return_inverse=True)
         self._kind: IndexArray = kind.ravel()
-        self._ranges = offset_ranges(pairs.take(first), window, wanted[first])
+        if isinstance(window, Window):
+            self._ranges = offset_ranges(pairs.take(first), window, wanted[first])
+        else:
+            self._ranges = distance_offset_ranges(pairs.take(first), widths_ms[first], wanted[first])
         self._lengths = self._ranges.right - self._ranges.left + 1
         self._ends = np.cumsum(self._lengths)
         least_us, most_us = self._ranges.hulls(kinds.shape[1])
@@ -68,12 +75,20 @@ class EdgeOffsets:
 
 
 class GraphOffsets:
-    """Offsets that satisfy the edges of a graph, by row; thresholds are of shape (edges, rows)."""
+    """Offsets that satisfy the edges of a graph, by row; thresholds are of shape (edges, rows).
 
-    def __init__(self, graph: ConstraintGraph, pairs: list[TemplatePairs], thresholds: FloatArray) -> None:
+    `windows` are those of the edges, or half of each row's own in milliseconds.
+    """
+
+    def __init__(
+        self,
+        graph: ConstraintGraph,
+        windows: Sequence[Window | Int64Array],
+        pairs: Sequence[TemplatePairs],
+        thresholds: FloatArray,
+    ) -> None:
         self._graph, self._tree = graph, spanning_tree(graph)
-        edges = zip(pairs, graph.edges, thresholds, strict=True)
-        self._edges = [EdgeOffsets(of_edge, edge.window, threshold) for of_edge, edge, threshold in edges]
+        self._edges = [EdgeOffsets(*of_edge) for of_edge in zip(pairs, windows, thresholds, strict=True)]
 
     def tree_lengths(self) -> FloatArray:
         """Return the product of the lengths of the tree's offsets, in seconds to the power of its edges, (rows,)."""

@@ -84,7 +84,7 @@ def graph_chance_rate(
     if not all(any(each.rate_hz > 0 for each in rates[role]) for role in graph.roles):
         return EstimatedRate(0.0, 0.0)
     chosen = _Choices(graph, rates, max(1, points // ROTATIONS))
-    offsets = GraphOffsets(graph, chosen.pairs(), np.array(thresholds)[:, None])
+    offsets = GraphOffsets(graph, [edge.window for edge in graph.edges], chosen.pairs(), np.array(thresholds)[:, None])
     rows = np.flatnonzero((offsets.tree_lengths() > 0) & chosen.are_allowed(rule))
     times_us = offsets.times_us(rows, chosen.along[:, rows])
     holds = offsets.hold_beside_tree(rows, times_us)

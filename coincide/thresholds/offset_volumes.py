@@ -9,6 +9,7 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
 from coincide.offsets.pair_work import offsets_work
 from coincide.probability.joint.on_clocks import are_on_one_clock, share_clocks
 from coincide.probability.joint.probability import joint_probabilities
@@ -26,6 +27,7 @@ ROUNDING = 1e-12
 ROWS_PER_BLOCK = 128
 
 POINT_OF_EDGE = 2.0  # bucket pairs
+SECONDS_OF_HALF_MS = 0.002  # in a window half of which is given in milliseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ class GraphRows:
         In (0, 1].
     joint : array of float64, shape (n,), optional
         The least joint probability. Where it is 1 so must be each edge's, and that is enough.
+    half_width_ms : array of int64, shape (edges, n), optional
+        Half of each row's own window of each edge by distance, without `joint`.
     """
 
     graph: ConstraintGraph
@@ -58,6 +62,7 @@ class GraphRows:
     index: IndexArray
     thresholds: FloatArray
     joint: FloatArray | None = None
+    half_width_ms: Int64Array | None = None
 
     def __len__(self) -> int:
         return len(self.index[0])
@@ -65,7 +70,15 @@ class GraphRows:
     def take(self, rows: IndexArray) -> GraphRows:
         """Return the rows at these positions."""
         joint = None if self.joint is None else self.joint[rows]
-        return GraphRows(self.graph, self.templates, self.index[:, rows], self.thresholds[:, rows], joint)
+        widths_ms = None if self.half_width_ms is None else self.half_width_ms[:, rows]
+        return GraphRows(self.graph, self.templates, self.index[:, rows], self.thresholds[:, rows], joint, widths_ms)
+
+    def windows(self) -> list[Window | Int64Array]:
+        """Return the window of each edge, or half of each row's own in milliseconds."""
+        if self.half_width_ms is None:
+            return [edge.window for edge in self.graph.edges]
+        edges = zip(self.graph.edges, self.half_width_ms, strict=True)
+        return [edge.window if edge.by_distance is None else widths_ms for edge, widths_ms in edges]
 
     def pairs(self) -> list[TemplatePairs]:
         """Return the templates of each edge."""
@@ -112,8 +125,8 @@ def volumes_work(rows: GraphRows) -> FloatArray:
     """
     graph = rows.graph
     of_edges = [
-        offsets_work(pairs, edge.window) * (threshold < 1)
-        for pairs, edge, threshold in zip(rows.pairs(), graph.edges, rows.thresholds, strict=True)
+        offsets_work(pairs, window if isinstance(window, Window) else window * SECONDS_OF_HALF_MS) * (threshold < 1)
+        for pairs, window, threshold in zip(rows.pairs(), rows.windows(), rows.thresholds, strict=True)
     ]
     of_points = POINT_OF_EDGE * POINTS * len(graph.edges) * (rows.has_open_joint() | (not graph.is_tree))
     of_joint = rows.joint_points() * rows.joint_work()
@@ -152,7 +165,7 @@ def offset_volumes(rows: GraphRows) -> Volumes:
 
 def _volumes(rows: GraphRows) -> tuple[FloatArray, FloatArray]:
     graph, is_open = rows.graph, rows.has_open_joint()
-    offsets = GraphOffsets(graph, rows.pairs(), rows.thresholds)
+    offsets = GraphOffsets(graph, rows.windows(), rows.pairs(), rows.thresholds)
     lengths = offsets.tree_lengths()
     if graph.is_tree and not is_open.any():
         return lengths, np.zeros(len(rows))

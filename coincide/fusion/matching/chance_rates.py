@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 
 import numpy as np
@@ -18,9 +18,10 @@ from coincide.fusion.rows.event_table import FEW_ROWS, EventColumns, VerifiedTem
 from coincide.fusion.rows.rates import Background
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
+from coincide.offsets.distance_offsets import least_long_ms
 from coincide.places.place_registry import PlaceRegistry
 from coincide.queries import Query
-from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
+from coincide.thresholds.offset_volumes import SECONDS_OF_HALF_MS, GraphRows, offset_volumes, volumes_work
 from coincide.wire.results.match_record import HAS_EQUAL, IS_FILTERED, NOT_WATCHED_YET, TOO_MUCH_WORK, UnknownReason
 
 LEVELS = 100  # probabilities are rounded down to a whole percent, so that few volumes are ever worked out
@@ -56,12 +57,14 @@ def rival_rows(
     places: PlaceRegistry,
 ) -> Iterator[tuple[PositionArray, GraphRows]]:
     """Part tuples by their constraint graph: which they are, and what their chance matches must reach."""
-    for alike in alike_tuples(query, members, rows, templates, places):
+    has_joint = query.joint_threshold is not None
+    for alike in alike_tuples(query, members, rows, templates, places, part_by_width=has_joint):
         at_least = level[alike.at]
         own = np.array([[edge.threshold or 0.0] for edge in alike.graph.edges])
-        joint = None if query.joint_threshold is None else _reached(at_least)
-        columns, index = alike.columns, np.asarray(alike.columns.template_index, np.int64)
-        yield alike.at, GraphRows(alike.graph, columns.templates, index, _reached(np.maximum(own, at_least)), joint)
+        joint = _reached(at_least) if has_joint else None
+        known, index = alike.columns.templates, np.asarray(alike.columns.template_index, np.int64)
+        least = _reached(np.maximum(own, at_least))
+        yield alike.at, GraphRows(alike.graph, known, index, least, joint, alike.half_width_ms)
 
 
 def _reached(level: FloatArray) -> FloatArray:
@@ -72,18 +75,31 @@ class RivalVolumes:
     """Volumes of offsets by graph, templates and level; what is remembered changes no answer."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[ConstraintGraph, bool], dict[tuple[float, ...], Volume]] = {}
+        self._known: dict[tuple[ConstraintGraph, bool], dict[tuple[object, ...], Volume]] = {}
         self.of_one: dict[tuple[object, ...], Volume] = {}  # what the only match of a frame was told
 
     def volumes(self, rows: GraphRows, level: FloatArray) -> list[Volume]:
-        """Return the volume of each row."""
+        """Return the volume of each row.
+
+        That of two members in a long window of their own follows from that in the shortest long one.
+        """
+        if rows.half_width_ms is not None and len(rows.graph.edges) == 1:
+            [pairs], [widths_ms] = rows.pairs(), rows.half_width_ms
+            long_ms = np.minimum(widths_ms, least_long_ms(pairs))
+            further_s = (widths_ms - long_ms) * SECONDS_OF_HALF_MS
+            of_long = self._volumes(replace(rows, half_width_ms=long_ms[None]), level)
+            return [(value + more, error) for (value, error), more in zip(of_long, further_s.tolist(), strict=True)]
+        return self._volumes(rows, level)
+
+    def _volumes(self, rows: GraphRows, level: FloatArray) -> list[Volume]:
         if sum(map(len, self._known.values())) + len(self.of_one) > MOST_KNOWN:
             self._known.clear()
             self.of_one.clear()
         known = self._known.setdefault((rows.graph, rows.joint is not None), {})
         ids = [[template.id for template in side] for side in rows.templates]
-        named = zip(level.tolist(), *rows.index.tolist(), strict=True)
-        keys = [(at_least, *(side[nth] for side, nth in zip(ids, index, strict=True))) for at_least, *index in named]
+        widths_ms = np.empty((0, len(rows)), np.int64) if rows.half_width_ms is None else rows.half_width_ms
+        named = zip(zip(level.tolist(), *widths_ms.tolist(), strict=True), *rows.index.tolist(), strict=True)
+        keys = [(*of_row, *(side[nth] for side, nth in zip(ids, index, strict=True))) for of_row, *index in named]
         new = {key: nth for nth, key in enumerate(keys) if key not in known}
         if new:
             volumes = offset_volumes(rows.take(np.array([*new.values()], np.int64)))

@@ -70,6 +70,7 @@ class AlikeTuples:
     graph: ConstraintGraph
     roles: PositionArray  # the role of each member, (n, m)
     columns: MemberColumns
+    half_width_ms: Int64Array | None = None  # of each tuple's own windows by distance, (edges, n)
 
     def positions(self, members: PositionArray) -> PositionArray:
         """Return the rows of the present members, (m, n), of all the tuples in question."""
@@ -78,28 +79,39 @@ class AlikeTuples:
 
 
 def alike_tuples(
-    query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates, places: PlaceRegistry
+    query: Query,
+    members: PositionArray,
+    rows: EventColumns,
+    templates: VerifiedTemplates,
+    places: PlaceRegistry,
+    *,
+    part_by_width: bool = True,
 ) -> Iterator[AlikeTuples]:
     """Part tuples, (n, roles), by their constraint graph: the fewer parts, the faster they are judged.
 
-    Windows by distance are those between the places of the members.
+    Windows by distance are those between the places of the members; or they do not part tuples, and each has its own.
     """
     is_present = members != ABSENT
     is_uniform = query.graph.uniform_window is not None
     alike = is_present.sum(axis=1)[:, None] if is_uniform else is_present.astype(np.int64)
-    if query.graph.is_by_distance:
-        alike = np.concatenate((alike, half_widths_ms(query.graph, members, rows, places)), axis=1)
+    widths_ms = half_widths_ms(query.graph, members, rows, places) if query.graph.is_by_distance else None
+    if widths_ms is not None and part_by_width:
+        alike = np.concatenate((alike, widths_ms), axis=1)
     kinds, kind = np.unique(alike, axis=0, return_inverse=True)
     for nth in range(len(kinds)):
         at = np.flatnonzero(kind.ravel() == nth)
         present = is_present[at]
         roles = np.nonzero(present)[1].reshape(len(at), -1)
         named = range(roles.shape[1]) if is_uniform else roles[0].tolist()
-        graph = query.graph
-        if graph.is_by_distance:
-            graph = _at_widths(graph, tuple(kinds[nth, members.shape[1] :].tolist()))
-        graph = _induced(graph, tuple(query.roles[role][0] for role in named))
-        yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
+        graph, names = query.graph, tuple(query.roles[role][0] for role in named)
+        own_ms = None
+        if widths_ms is not None and part_by_width:
+            graph = _at_widths(graph, tuple(widths_ms[at[0]].tolist()))
+        elif widths_ms is not None:
+            between = [number for number, edge in enumerate(graph.edges) if edge.pair <= set(names)]
+            own_ms = widths_ms[at][:, between].T
+        columns = _columns_of(members[at][present].reshape(roles.shape), rows, templates)
+        yield AlikeTuples(at, _induced(graph, names), roles, columns, own_ms)
 
 
 def half_widths_ms(

@@ -1,5 +1,6 @@
 """Volumes of offsets: against the slow twin, against chance itself, and the work that they are counted as."""
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
 from coincide.clocks import Clock
+from coincide.constraints.graph import Edge
+from coincide.places import DistanceWindow
 from coincide.templates.clocked import own_of
 from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
 from tests.reference.offset_volumes import offset_volume
@@ -61,6 +64,36 @@ def test_no_row_depends_on_the_others() -> None:
     for nth in range(0, 300, 37):
         alone = offset_volumes(rows.take(np.array([nth])))
         assert (alone.value[0], alone.error[0]) == (at_once.value[nth], at_once.error[nth])
+
+
+SOUND = DistanceWindow(343, up_to_m=20_000)
+BY_DISTANCE = {
+    "pair": (("a", "b"),),
+    "path of 3": (("a", "b"), ("b", "c")),
+    "clique of 3": (("a", "b"), ("a", "c"), ("b", "c")),
+}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.sampled_from(sorted(BY_DISTANCE)), st.integers(0, 2**32 - 1))
+def test_a_row_in_windows_of_its_own_is_as_in_fixed_ones(form: str, seed: int) -> None:
+    rng, count = np.random.default_rng(seed), 6
+    pairs = BY_DISTANCE[form]
+    edges = [Edge(a, b, SOUND.widest, 0.1, SOUND) for a, b in pairs]
+    if form == "path of 3":
+        edges[1] = Edge("b", "c", Window(lo_s=-1, hi_s=3), 0.1)  # among them one with a fixed window
+    graph = ConstraintGraph(("a", "b") if form == "pair" else ("a", "b", "c"), tuple(edges))
+    widths_ms = rng.choice([0, 40, 900, 3_000, 20_000], (len(edges), count))
+    levels = rng.choice([0.1, 0.4, 0.7, 1.0], count)
+    index = rng.integers(len(TEMPLATES), size=(count, len(graph.roles)))
+    rows = replace(rows_of(graph, index, levels, has_joint=False), half_width_ms=widths_ms)
+    volumes, work = offset_volumes(rows), volumes_work(rows)
+    for nth in range(count):
+        own = graph.at_widths(widths_ms[:, nth].tolist())
+        fixed = replace(rows.take(np.array([nth])), graph=own, half_width_ms=None)
+        alone = offset_volumes(fixed)
+        assert (volumes.value[nth], volumes.error[nth]) == (alone.value[0], alone.error[0])
+        assert work[nth] == volumes_work(fixed)[0]
 
 
 def chance_events(rng: np.random.Generator, template: Histogram, rate_hz: float, seconds: int) -> Detections:

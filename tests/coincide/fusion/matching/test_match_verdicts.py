@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from coincide import ConstraintGraph, Histogram, Window, chance_rate
+from coincide.constraints.graph import Edge
 from coincide.fusion.matching.chance_rates import RivalVolumes, levels
 from coincide.fusion.records.kafka_records import InputRecord
+from coincide.places import DistanceWindow
 from coincide.templates.template_columns import TemplatePairs
 from coincide.thresholds import SensorRate
 from coincide.thresholds.chance import offset_lengths_s
@@ -130,6 +132,21 @@ def test_rival_offsets_are_those_of_the_library_at_a_whole_percent() -> None:
     # one that is almost certain counts as 99 %
     assert levels(np.ones(1), 0.2, np.zeros(1, np.bool_)).tolist() == [0.99]
     assert levels(np.ones(1), 1.0, np.zeros(1, np.bool_)).tolist() == [1.0]
+
+
+def test_rival_offsets_in_windows_by_distance_are_those_in_each_window() -> None:
+    rng, sound = np.random.default_rng(12), DistanceWindow(343, up_to_m=20_000)
+    rivals, graph = RivalVolumes(), ConstraintGraph(("a", "b"), (Edge("a", "b", sound.widest, 0.2, sound),))
+    for _ in range(2):  # the second time many are known
+        index, level = rng.integers(len(TEMPLATES), size=(2, 60)), rng.choice([0.2, 0.55, 0.99, 1.0], 60)
+        widths_ms = rng.choice([30, 700, 5_000, 40_000, 40_001], 60)
+        least = np.where(level == 1.0, 1.0, level - 1e-12)
+        rows = GraphRows(graph, [TEMPLATES] * 2, index, least[None], None, widths_ms[None])
+        for nth, (value, _) in enumerate(rivals.volumes(rows, level)):
+            [one] = rival_lengths_s(
+                RivalVolumes(), Window(widths_ms[nth] / 1000), TEMPLATES, index[:, [nth]], level[[nth]]
+            )
+            assert value == pytest.approx(one, rel=1e-14)
 
 
 def test_a_match_of_templates_of_very_many_buckets_has_no_rate() -> None:
