@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from coincide import ConstraintGraph, Window
-from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
 from coincide.constraints.graph import induced
 from coincide.constraints.window import is_within_for_certain
 from coincide.fusion.rows.event_table import EventColumns, VerifiedTemplates
@@ -18,8 +18,10 @@ from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.offsets.distance_offsets import MICROSECONDS_PER_MS
 from coincide.places.place_registry import PlaceRegistry
-from coincide.probability import ClockOffset, OccurrenceColumns
+from coincide.probability import ClockOffset, OccurrenceColumns, match_probabilities
+from coincide.probability.difference import probabilities_within
 from coincide.queries import Query
+from coincide.templates.template_columns import TemplatePairs
 from coincide.wire.results.match_record import ClockRecord, EdgeRecord, JointRecord, OccurrenceRecord, Unknown
 
 
@@ -76,6 +78,22 @@ class AlikeTuples:
         """Return the rows of the present members, (m, n), of all the tuples in question."""
         rows: PositionArray = np.take_along_axis(members[self.at], self.roles, axis=1).T
         return rows
+
+    def edge_probabilities(self) -> FloatArray:
+        """Return how probable it is that each edge's window holds, (n, edges)."""
+        if self.half_width_ms is None:
+            return self.columns.edge_probabilities(self.graph)
+        probability = np.empty((len(self.at), len(self.graph.edges)))
+        for nth, (edge, widths_ms) in enumerate(zip(self.graph.edges, self.half_width_ms, strict=True)):
+            known, index, at_us = self.columns.templates, self.columns.template_index, self.columns.detected_at_us
+            a, b = self.graph.roles.index(edge.a), self.graph.roles.index(edge.b)
+            pairs, apart_us = TemplatePairs(known[a], known[b], index[a], index[b]), at_us[b] - at_us[a]
+            if edge.by_distance is None:
+                ends = pairs.us, pairs.vs, pairs.u_index, pairs.v_index
+                probability[:, nth] = match_probabilities(*ends, apart_us, edge.window)
+            else:
+                probability[:, nth] = probabilities_within(pairs, apart_us, widths_ms / 1000)
+        return probability
 
 
 def alike_tuples(

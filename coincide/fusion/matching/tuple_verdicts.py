@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
 from coincide.fusion.matching.advisory_work import AdvisoryBudget
 from coincide.fusion.matching.chance_rates import ChanceJudge
 from coincide.fusion.matching.match_verdicts import (
@@ -15,6 +15,7 @@ from coincide.fusion.matching.match_verdicts import (
     alike_tuples,
     as_recorded,
     hold_for_certain,
+    hold_for_certain_within,
 )
 from coincide.fusion.matching.told_clocks import tell_clocks
 from coincide.fusion.rows.batch_rows import AcceptedBatch
@@ -58,9 +59,14 @@ class TupleJudge:
         tell, too_much = tell_clocks(members, self.rows, self.templates, self.accepted, self.budget)
         at_once = judged_at_once(self.query.graph, on_clocks=self.templates.has_clocks)
         for block in blocks(len(members), at_once, self.check):
-            for alike in alike_tuples(self.query, members[block], self.rows, self.templates, self.places):
-                of_all, when = _of_all(alike, self.query.joint_threshold, tell[block][alike.at])
-                of_edges = self._edges(alike)
+            parts = self.rows, self.templates, self.places
+            for alike in alike_tuples(self.query, members[block], *parts, part_by_width=self.query.has_joint):
+                probabilities = alike.edge_probabilities().round(DECIMALS)
+                of_edges = self._edges(alike, probabilities)
+                if self.query.has_joint:
+                    of_all, when = _of_all(alike, self.query.joint_threshold, tell[block][alike.at])
+                else:
+                    of_all, when = _bounds(probabilities), [None] * len(alike.at)
                 for nth, at in enumerate((block.start + alike.at).tolist()):
                     joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
                     probability[at] = self._thresholded(joint[at], edges[at])
@@ -75,23 +81,25 @@ class TupleJudge:
     def _hold_for_certain(self, alike: AlikeTuples, positions: PositionArray) -> BoolArray:
         """Whether all windows of each tuple hold at every possible time of its members."""
         certain = np.ones(len(alike.at), np.bool_)
-        for edge in alike.graph.edges:
+        for nth, edge in enumerate(alike.graph.edges):
             ends = positions[[alike.graph.roles.index(edge.a), alike.graph.roles.index(edge.b)]]
-            certain &= hold_for_certain(edge.window, ends, self.rows, self.templates)
+            if alike.half_width_ms is None or edge.by_distance is None:
+                certain &= hold_for_certain(edge.window, ends, self.rows, self.templates)
+            else:
+                certain &= hold_for_certain_within(alike.half_width_ms[nth], ends, self.rows, self.templates)
         return certain
 
     def _thresholded(self, joint: JointRecord, edges: Sequence[EdgeRecord]) -> float:
         """Return the probability that the query has a threshold for."""
         return joint.probability if self.query.joint_threshold is not None else min(each.probability for each in edges)
 
-    def _edges(self, alike: AlikeTuples) -> list[list[EdgeRecord]]:
+    def _edges(self, alike: AlikeTuples, probabilities: FloatArray) -> list[list[EdgeRecord]]:
         """Return each tuple's edges in the order of the query's, named as it names them."""
         names = [role for role, _ in self.query.roles]
         between = {edge.pair: (nth, (edge.a, edge.b)) for nth, edge in enumerate(self.query.graph.edges)}
         ends = [[alike.graph.roles.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
         records = []
-        probabilities = alike.columns.edge_probabilities(alike.graph).round(DECIMALS).tolist()
-        for roles, of_edges in zip(alike.roles.tolist(), probabilities, strict=True):
+        for roles, of_edges in zip(alike.roles.tolist(), probabilities.tolist(), strict=True):
             pairs = (frozenset(names[roles[end]] for end in each) for each in ends)
             in_order = sorted((*between[pair], each) for pair, each in zip(pairs, of_edges, strict=True))
             records.append([EdgeRecord(named, each) for _, named, each in in_order])
@@ -108,6 +116,19 @@ def _of_all(
         return _joint_records(columns.joint(graph, threshold), threshold), [None] * len(alike.at)
     when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window, tell)
     return _joint_records(JointProbability.exactly(when.probability), threshold), as_recorded(when)
+
+
+def _bounds(of_edges: FloatArray) -> list[JointRecord]:
+    """Return between what the joint probabilities are, given those of the edges, (n, edges), and the edges' product.
+
+    All windows hold at most as often as the rarest does, and fail at most as often as each of them together (Boole).
+    The product is never less than that.
+    """
+    greatest = of_edges.min(axis=1)
+    least = np.maximum(1.0 - (1.0 - of_edges).sum(axis=1), 0.0)
+    guess = np.clip(of_edges.prod(axis=1), least, greatest)
+    columns = (each.round(DECIMALS).tolist() for each in (guess, least, greatest))
+    return [JointRecord(*fields, certain=True) for fields in zip(*columns, strict=True)]
 
 
 def _joint_records(joint: JointProbability, threshold: float | None) -> list[JointRecord]:

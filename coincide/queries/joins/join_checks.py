@@ -53,21 +53,28 @@ def refuse_unless_at_least(at_least: AtLeast, graph: ConstraintGraph) -> None:
         raise QueryError(error.field, error.message) from None
 
 
-def refuse_unless_affordable(graph: ConstraintGraph) -> None:
-    """Refuse cycles for which the joint probability of one match would take seconds: see `joint_probabilities`.
+def has_affordable_joint(graph: ConstraintGraph) -> bool:
+    """Whether the joint probability of one match takes less than seconds: see `joint_probabilities`.
 
-    A path, or any tree, and a clique of one symmetric window cost milliseconds at most, whatever their size.
+    That of a path, or any tree, and of a clique of one symmetric window takes milliseconds at most, whatever their
+    size.
     """
     if graph.is_tree or graph.uniform_window is not None:
-        return
+        return True
+    if len(graph.roles) > MOST_ROLES_WITH_CYCLES:
+        return False
     links = Links.of(graph)
-    if len(graph.roles) <= MOST_ROLES_WITH_CYCLES:
-        on_cycles = links.on_cycles
-        if len(on_cycles) <= MOST_ON_MANY_CYCLES or any(links.without(member).is_forest for member in on_cycles):
-            return
-    raise QueryError(
-        "within",
-        "has cycles whose joint probability takes too long: with cycles there may be "
-        f"{MOST_ROLES_WITH_CYCLES} roles, one of them on every cycle or {MOST_ON_MANY_CYCLES} at most on any; "
-        "a path, and a clique of one symmetric window, may have more",
-    )
+    on_cycles = links.on_cycles
+    return len(on_cycles) <= MOST_ON_MANY_CYCLES or any(links.without(member).is_forest for member in on_cycles)
+
+
+def refuse_unless_affordable(graph: ConstraintGraph) -> None:
+    """Refuse cycles for which the joint probability of one match would take seconds."""
+    if not has_affordable_joint(graph):
+        raise QueryError(
+            "within",
+            "has cycles whose joint probability takes too long: with cycles there may be "
+            f"{MOST_ROLES_WITH_CYCLES} roles, one of them on every cycle or {MOST_ON_MANY_CYCLES} at most on any; "
+            "a path, a clique of one symmetric window, and a query with source and neither joint_threshold nor event, "
+            "may have more",
+        )

@@ -131,7 +131,8 @@ class Query:
         if self.joint_threshold is not None:
             refuse_unless_probability("joint_threshold", self.joint_threshold)
         join_checks.refuse_unless_thresholds(self.within, self.joint_threshold)
-        join_checks.refuse_unless_affordable(self.graph)
+        if self.one_source is None or self.joint_threshold is not None or self.event is not None:
+            join_checks.refuse_unless_affordable(self.graph)
         if self.at_least is not None:
             join_checks.refuse_unless_at_least(self.at_least, self.graph)
         _ = self.interchange  # raises if there are too many ways to swap roles
@@ -210,6 +211,11 @@ class Query:
     def needs_places(self) -> bool:
         """Whether its answer depends on where sensors are."""
         return self.graph.is_by_distance or self.one_source is not None
+
+    @cached_property
+    def has_joint(self) -> bool:
+        """Whether its matches tell the joint probability of all windows; others tell bounds that their edges give."""
+        return join_checks.has_affordable_joint(self.graph)
 
     @property
     def has_onset(self) -> bool:

@@ -216,7 +216,8 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
         JointRecord | UnsetType,
         Meta(
             description="How probable it is that all windows between its members hold at once; only for queries of "
-            "more than two roles."
+            "more than two roles. For queries with `source` whose windows make so many cycles that it would take too "
+            "long, its bounds follow from the edges, and the best guess is the product of the edges."
         ),
     ] = UNSET
     edges: Annotated[

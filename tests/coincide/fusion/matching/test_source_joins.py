@@ -1,5 +1,6 @@
 """Queries that ask for one source: which sets match, where it was, and the same answers however rows arrive."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide import Histogram
+from coincide import Histogram, Window, match_probability
 from coincide.fusion.matching import source_judge
 from coincide.fusion.matching.advisory_work import AdvisoryBudget
 from coincide.places import FramePlace, Places
@@ -19,6 +20,7 @@ MICROPHONES = [FramePlace(0, 0), FramePlace(400, 0), FramePlace(0, 300), FramePl
 CLOCK = Histogram.uniform(-0.01, 0.01)
 SOURCE = {"speed_m_s": 343, "slack_s": 0.05, "reach_m": 600, "threshold": 0.5}
 WINDOW_S, THRESHOLD = 2.0, 0.5
+NEAR = {"speed_m_s": 343, "slack_s": 0.1, "threshold": 0.5}
 TEST = SourceTest(SourceRule(343, 0.05, reach_m=600), 0.5)
 
 
@@ -28,8 +30,16 @@ def shot(**changes: Any) -> dict[str, Any]:
     return {"id": "shot", "from": roles, **asked, "source": SOURCE, **changes}
 
 
-def heard(nth: int, x_m: float, y_m: float, at_s: float, name: str, late_s: float = 0.0) -> Row:
-    place = MICROPHONES[nth]
+def heard(
+    nth: int,
+    x_m: float,
+    y_m: float,
+    at_s: float,
+    name: str,
+    late_s: float = 0.0,
+    microphones: Sequence[FramePlace] = MICROPHONES,
+) -> Row:
+    place = microphones[nth]
     way_s = float(np.hypot(place.x_m - x_m, place.y_m - y_m)) / 343
     return Row(f"{name}{nth}", at_s + way_s + late_s, CLOCK, sensor=f"mic-{nth}", place=place)
 
@@ -129,13 +139,64 @@ def test_a_row_without_a_place_is_in_no_match_and_told() -> None:
 
 
 def test_windows_by_distance_find_candidates_and_members_say_where_they_were() -> None:
-    near = {"speed_m_s": 343, "slack_s": 0.1, "threshold": 0.5}
-    roles = {f"m{nth}": "p" for nth in range(4)}  # a clique of windows that differ may have no more
-    query = shot(within=[near], **{"from": roles})
+    roles = {f"m{nth}": "p" for nth in range(4)}
+    query = shot(within=[NEAR], **{"from": roles})
     found = matches(started(put(0, query)).push([frame(0, [*BANG[:4], STRANGER])]))
     assert frozenset(row.id for row in BANG[:4]) in live(found)
     [largest] = [match for match in found if len(match["members"]) == 4]
     assert largest["members"][0]["place"] == {"x_m": 0.0, "y_m": 0.0, "z_m": 0.0}
+
+
+#: For a source to the west the times of the first three differ by as much as any can.
+IN_LINE = [FramePlace(0, 0), FramePlace(200, 0), FramePlace(400, 0), FramePlace(300, 200), FramePlace(100, -200)]
+
+
+def test_of_many_roles_by_distance_the_edges_bound_the_joint_probability() -> None:
+    near = {**NEAR, "slack_s": 0.004}
+    rows = [heard(nth, -150, 0, 1000, "a", late_s, IN_LINE) for nth, late_s in enumerate((0.0, 0.002, 0.001, 0, 0))]
+    whole = matches(started(put(0, shot(within=[near]))).push([frame(0, rows)]))
+    assert frozenset(row.id for row in rows) in live(whole)
+    core, by_row = started(put(0, shot(within=[near]))), list[dict[str, Any]]()
+    for nth, row in enumerate(rows):
+        by_row += matches(core.push([frame(nth, [row])]))
+    assert by_row == whole
+    row_of = {row.id: row for row in rows}
+    for match in whole:
+        members = [row_of[member["id"]] for member in match["members"]]
+        expected = [held_s(one, other, near["slack_s"]) for one, other in combinations(members, 2)]
+        edges = [edge["probability"] for edge in match["edges"]]
+        assert edges == pytest.approx(expected, abs=1e-11)
+        joint = match["joint"]
+        assert match["probability"] == joint["greatest"] == min(edges)
+        assert joint["least"] == pytest.approx(max(0.0, 1 - sum(1 - each for each in edges)), abs=1e-11)
+        assert joint["probability"] == pytest.approx(math.prod(edges), abs=1e-11)
+        drawn = all_at_once(members, near["slack_s"])
+        assert joint["least"] - 0.015 <= drawn <= joint["greatest"] + 0.015  # four times its error
+    assert any(match["joint"]["least"] < match["joint"]["greatest"] for match in whole)
+
+
+def window_s(one: Row, other: Row, slack_s: float) -> float:
+    assert isinstance(one.place, FramePlace)
+    assert isinstance(other.place, FramePlace)
+    apart_m = math.dist(one.place.coordinates, other.place.coordinates)
+    return math.ceil((apart_m / 343 + slack_s) * 1000 - 1e-6) / 1000
+
+
+def held_s(one: Row, other: Row, slack_s: float) -> float:
+    return match_probability(
+        one.template, other.template, (other.at_us - one.at_us) / 1e6, Window(window_s(one, other, slack_s))
+    )
+
+
+def all_at_once(rows: Sequence[Row], slack_s: float) -> float:
+    """How often all windows of some rows hold, of 20,000 draws."""
+    rng = np.random.default_rng(1)
+    times_s = [row.at_us / 1e6 + row.template.quantile(rng.uniform(size=20_000)) for row in rows]
+    held = [
+        np.abs(times_s[a] - times_s[b]) <= window_s(rows[a], rows[b], slack_s)
+        for a, b in combinations(range(len(rows)), 2)
+    ]
+    return float(np.all(held, axis=0).mean())
 
 
 def test_a_query_is_suspended_where_sets_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

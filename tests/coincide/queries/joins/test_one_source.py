@@ -72,6 +72,17 @@ def test_a_refusal_names_the_field(source: object, field: str) -> None:
     assert refused.value.field == field
 
 
+def test_windows_by_distance_may_have_many_roles_where_no_joint_probability_decides() -> None:
+    near = {**asked(SHOT, roles=12), "within": [{"speed_m_s": 343, "slack_s": 0.1, "up_to_m": 2000, "threshold": 0.5}]}
+    query = Query.from_json(near)
+    assert len(query.graph.roles) == 12
+    assert Query.from_json(query.to_json()) == query
+    without = {name: value for name, value in near.items() if name != "source"}
+    for refused in (without, {**near, "joint_threshold": 0.1}, {**near, "event": {"per_day": 1, "heard_by": 0.5}}):
+        with pytest.raises(QueryError, match="takes too long"):
+            Query.from_json(refused)
+
+
 def test_too_few_roles_determine_no_place() -> None:
     with pytest.raises(QueryError, match="determined by 4 or more"):
         Query.from_json(asked(QUAKE, roles=3))
