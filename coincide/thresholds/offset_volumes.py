@@ -125,7 +125,7 @@ def volumes_work(rows: GraphRows) -> FloatArray:
     """
     graph = rows.graph
     of_edges = [
-        offsets_work(pairs, window if isinstance(window, Window) else window * SECONDS_OF_HALF_MS) * (threshold < 1)
+        offsets_work(pairs, _length_of(window)) * (threshold < 1)
         for pairs, window, threshold in zip(rows.pairs(), rows.windows(), rows.thresholds, strict=True)
     ]
     of_points = POINT_OF_EDGE * POINTS * len(graph.edges) * (rows.has_open_joint() | (not graph.is_tree))
@@ -134,6 +134,13 @@ def volumes_work(rows: GraphRows) -> FloatArray:
     is_parted = share_clocks(rows.tuples) & ~are_on_one_clock(rows.tuples)
     work[rows.has_open_joint() & is_parted] = np.inf
     return work
+
+
+def _length_of(window: Window | Int64Array) -> Window | FloatArray:
+    if isinstance(window, Window):
+        return window
+    length_s: FloatArray = window.astype(np.float64) * SECONDS_OF_HALF_MS
+    return length_s
 
 
 def offset_volumes(rows: GraphRows) -> Volumes:

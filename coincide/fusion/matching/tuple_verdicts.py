@@ -128,7 +128,7 @@ def _bounds(of_edges: FloatArray) -> list[JointRecord]:
     least = np.maximum(1.0 - (1.0 - of_edges).sum(axis=1), 0.0)
     guess = np.clip(of_edges.prod(axis=1), least, greatest)
     columns = (each.round(DECIMALS).tolist() for each in (guess, least, greatest))
-    return [JointRecord(*fields, certain=True) for fields in zip(*columns, strict=True)]
+    return [JointRecord(*fields) for fields in zip(*columns, [True] * len(guess), strict=True)]
 
 
 def _joint_records(joint: JointProbability, threshold: float | None) -> list[JointRecord]:

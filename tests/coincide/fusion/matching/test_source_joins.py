@@ -183,9 +183,8 @@ def window_s(one: Row, other: Row, slack_s: float) -> float:
 
 
 def held_s(one: Row, other: Row, slack_s: float) -> float:
-    return match_probability(
-        one.template, other.template, (other.at_us - one.at_us) / 1e6, Window(window_s(one, other, slack_s))
-    )
+    window = Window(window_s(one, other, slack_s))
+    return float(match_probability(one.template, other.template, (other.at_us - one.at_us) / 1e6, window))
 
 
 def all_at_once(rows: Sequence[Row], slack_s: float) -> float:
