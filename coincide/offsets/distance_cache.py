@@ -64,27 +64,38 @@ class DistanceCache:
             qualifies[possible] = self._judged(u[possible], v[possible], offset_us[possible], width_us[possible])
         return qualifies
 
-    def reach_us(self, probing: TemplatesAtPlaces, stored: TemplatesAtPlaces) -> Int64Array:
-        """Half of the longest window that each code of `probing` has with any of `stored`; int64 (codes,), at least 0.
+    def reaches_us(self) -> tuple[Int64Array, Int64Array]:
+        """Half of the longest window that each code has with any of the other side; int64 (codes,), at least 0.
 
-        Where there are many codes it is a bound, by way of the first place.
+        Those of the first side, and those of the second. Where there are many codes they are bounds, by way of the
+        first place.
         """
         widest_us = self.window.widest.hi_us
-        if max(len(probing), len(stored)) <= DENSE_CODES:
-            every = np.arange(len(probing))[:, None], np.arange(len(stored))
-            reach_ms = probing.half_width_ms(*every, stored, self.window).max(axis=1, initial=0)
-        else:
-            reach_ms = _ways_by_the_first_ms(probing, stored, self.window)
-        return np.where(reach_ms < 0, widest_us, np.minimum(reach_ms * MICROSECONDS_PER_MS, widest_us))
+        if self._is_dense:
+            of_sides = (self._dense_us().max(axis=axis, initial=0) for axis in (1, 0))
+            of_us, of_vs = (np.minimum(reach_us, widest_us) for reach_us in of_sides)
+            return of_us, of_vs
+        sides = (self.us, self.vs), (self.vs, self.us)
+        ways_us = (_ways_by_the_first_ms(*each, self.window) * MICROSECONDS_PER_MS for each in sides)
+        of_us, of_vs = (np.where(each < 0, widest_us, np.minimum(each, widest_us)) for each in ways_us)
+        return of_us, of_vs
+
+    @property
+    def _is_dense(self) -> bool:
+        return max(len(self.us), len(self.vs)) <= DENSE_CODES
 
     def _half_width_us(self, u: CodeArray, v: CodeArray) -> Int64Array:
-        if max(len(self.us), len(self.vs)) > DENSE_CODES:
+        if not self._is_dense:
             return self.us.half_width_ms(u, v, self.vs, self.window) * MICROSECONDS_PER_MS
+        widths_us: Int64Array = self._dense_us()[u, v]
+        return widths_us
+
+    def _dense_us(self) -> Int64Array:
+        """Return half of the window of every two codes that are known now."""
         if self._widths_us.shape != (len(self.us), len(self.vs)):
             every = np.arange(len(self.us))[:, None], np.arange(len(self.vs))
             self._widths_us = self.us.half_width_ms(*every, self.vs, self.window) * MICROSECONDS_PER_MS
-        widths_us: Int64Array = self._widths_us[u, v]
-        return widths_us
+        return self._widths_us
 
     def _judged(self, u: CodeArray, v: CodeArray, offset_us: Int64Array, width_us: Int64Array) -> BoolArray:
         names = pairs_of(self.us.kind[u], self.vs.kind[v])

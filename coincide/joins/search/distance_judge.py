@@ -54,8 +54,7 @@ class DistanceJudge:
         raise ValueError("a search by distance begins anew where codes change")
 
     def _set_bounds(self) -> None:
-        reach_us = self._cache.reach_us(self._us, self._vs), self._cache.reach_us(self._vs, self._us)
-        possible = partial(self._possible, *reach_us)
+        possible = partial(self._possible, *self._cache.reaches_us())
         self.as_first, self.as_second = possible(probes_with_second=False), possible(probes_with_second=True)
 
     def _possible(self, u_us: Int64Array, v_us: Int64Array, *, probes_with_second: bool) -> ProbeBounds:
