@@ -12,6 +12,7 @@ from coincide import Histogram, Stream
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.matching import chance_rates
 from coincide.fusion.records.kafka_records import InputRecord
+from coincide.places import FramePlace
 from coincide.thresholds.offset_volumes import GraphRows, volumes_work
 from tests.coincide.fusion.inputs import STREAMS, Row, frame, poisson_frames, put, query_json, started
 from tests.coincide.fusion.outputs import SavedCore, matches
@@ -201,3 +202,28 @@ def test_batches_restarts_and_other_queries_change_nothing(form: str, sizes: lis
         saved.save(core)
         core = saved.restored()
     assert records == expected
+
+
+CORNERS = {"p": FramePlace(0, 0), "s": FramePlace(343, 0), "t": FramePlace(171.5, 171.5 * 3**0.5)}
+
+
+@pytest.mark.parametrize("streams", ["ps", "pst"])
+def test_where_all_are_as_far_apart_windows_by_distance_tell_what_a_fixed_one_does(streams: str) -> None:
+    rng = np.random.default_rng(8)
+    rows = [
+        Row(f"{stream}{nth}", 1e6 + at_s, LATE, stream, stream, place=CORNERS[stream])
+        for stream in streams
+        for nth, at_s in enumerate(rng.uniform(0, 300, 60))
+    ]
+    rows.sort(key=lambda row: row.at_s)
+    frames = [frame(nth, rows[nth : nth + 20], received_at_s=1e9) for nth in range(0, len(rows), 20)]
+    fixed = edges_at(graph_json("clique", streams, 1.2), 0.3)
+    distance = {**fixed, "within": [{"speed_m_s": 343, "slack_s": 0.2, "up_to_m": 900, "threshold": 0.3}]}
+    wanted, found = fused(fixed, frames), fused(distance, frames)
+    told = ("id", "probability", "chance_rate_hz", "chance_rate_error_hz")
+    assert [[each.get(name) for name in told] for each in found] == [
+        [each.get(name) for name in told] for each in wanted
+    ]
+    assert sum(each["chance_rate_hz"] is not None for each in found) > 5
+    if streams == "ps":
+        assert [each["occurred"] for each in found] == [each["occurred"] for each in wanted]
