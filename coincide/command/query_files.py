@@ -22,16 +22,19 @@ ANSWERED_BY: Mapping[Kind, str] = {
 Asked = TypeVar("Asked", Query, ReadingsQuery)
 
 
-def read_queries(paths: Sequence[Path]) -> list[Query]:
-    """Read a query from each file; one without an id is called as its file is."""
+def read_queries(paths: Sequence[Path], *, with_places: bool = False) -> list[Query]:
+    """Read a query from each file; one without an id is called as its file is.
+
+    One that asks where sensors are is refused, unless the command reads rows `with_places`.
+    """
     queries = [_read_query(path) for path in paths]
     names = [query.id for query in queries]
     for path, name in zip(paths, names, strict=True):
         if names.count(name) > 1:
             raise CommandError(f"{path}: another file has a query of the id {name!r}, too")
     for path, query in zip(paths, queries, strict=True):
-        if query.needs_places:
-            raise CommandError(f"{path}: query {query.id} asks where sensors are, and rows of files have no places")
+        if query.needs_places and not with_places:
+            raise CommandError(f"{path}: query {query.id} asks where sensors are: coincide replay answers it")
     return queries
 
 

@@ -29,6 +29,7 @@ The files hold the detections, as for coincide join: CSV, NDJSON or Parquet; - i
 in the order of arrival. Several are merged by received_at. Columns used are those of coincide join, and
   stream             which stream it is of; see --stream
   received_at        when it came in (when it was detected): a fast clock then cannot make others late
+  lat, lon, height_m where its sensor was, for queries that ask for it; or x_m, y_m, z_m; see --places
   attributes.NAME    what filters and equal of a query read; in NDJSON and Parquet the field NAME inside attributes
 
 A detection is late, and left out, if it happened more than --max-delay before the newest one of its area. How many were
@@ -61,6 +62,7 @@ class ReplayRequest:
     max_delay_s: float
     longest_s: float
     out: Path | None
+    places: Sequence[Path] = ()
 
 
 def add_replay(commands: Commands) -> argparse.ArgumentParser:
@@ -77,6 +79,8 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
     replay.add_argument("--max-delay", type=_duration_s, default=USUAL_DELAY_S, metavar="S", help=delay)
     longest = f"the longest that an event may be uncertain, in seconds ({USUAL_LENGTH_S:g}, or that of the templates)"
     replay.add_argument("--longest-uncertainty", type=_duration_s, default=USUAL_LENGTH_S, metavar="S", help=longest)
+    stations = "where sensors are, for rows that do not say it: a file as coincide stations reads it; may be repeated"
+    replay.add_argument("--places", type=Path, action="append", default=[], metavar="FILE", help=stations)
     add_file_options(replay, "where to: a name that ends in .ndjson or .jsonl, or a pipe (standard output)")
     return replay
 
@@ -86,7 +90,7 @@ def replay_request(options: argparse.Namespace, replay: argparse.ArgumentParser)
     if STDIN in options.files and len(options.files) > 1:
         replay.error("argument FILE: - stands for all detections: they cannot be merged with those of files")
     limits = (options.max_delay, options.longest_uncertainty)
-    return ReplayRequest(options.query, options.files, ReadOptions.of(options), *limits, options.out)
+    return ReplayRequest(options.query, options.files, ReadOptions.of(options), *limits, options.out, options.places)
 
 
 def _duration_s(text: str) -> float:

@@ -28,6 +28,8 @@ from coincide.command.input.played_roles import (
     stream_otherwise,
 )
 from coincide.command.input.repeats import Repeats, no_echoes, of_places
+from coincide.command.input.row_places import PlaceArray
+from coincide.places.place import Place
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
 
@@ -42,9 +44,9 @@ class Arrivals:
 
     `rows` has arrays of shape (n,): anchor_us, which `template`, a position in `templates`, is relative to;
     detected_at_us and received_at_us; identity, as `repeats` has it; file, row, stream, id, area and sensor, empty
-    where there is none. Under a KeyedSource it has whether each row is of it, and under ("equal", name) the row's key;
-    or else it has attributes, those that queries read, as JSON. A row of which nobody tells when it was received counts
-    as received when it was detected.
+    where there is none; sensor_place, None where it is not known or not read. Under a KeyedSource it has whether each
+    row is of it, and under ("equal", name) the row's key; or else it has attributes, those that queries read, as JSON.
+    A row of which nobody tells when it was received counts as received when it was detected.
     """
 
     templates: Sequence[Histogram]
@@ -83,7 +85,8 @@ class Arrivals:
 class ArrivalReader:
     """Reads files for queries; `others` counts the detections of streams that no query names.
 
-    With `plays` rows say which roles they may play, else what their attributes are.
+    With `plays` rows say which roles they may play, else what their attributes are. Where a query needs places, a row
+    has the one that it says, else that of its sensor in `places`.
     """
 
     def __init__(
@@ -94,8 +97,11 @@ class ArrivalReader:
         most_own: float = NEVER_ROUNDED,
         *,
         plays: bool = True,
+        places: Mapping[str, Place] | None = None,
     ) -> None:
         self._options, self._queries, self._most_own, self._plays = options, queries, most_own, plays
+        self._needs_places = any(query.needs_places for query in queries)
+        self._places = places or {}
         self._named = load_templates(options.templates)
         self._default = parse_template(options.uncertainty, self._named) if options.uncertainty else None
         self._attributes = attributes_of(queries)
@@ -120,7 +126,7 @@ class ArrivalReader:
         """Yield the rows of a file, chunk by chunk."""
         path, options = bad.path, self._options
         form: TimeForm = {"assume_utc": options.assume_utc, "unit": options.unit}
-        reader = EventReader(path, options.time_column, self._attributes, **form)
+        reader = EventReader(path, options.time_column, self._attributes, with_places=self._needs_places, **form)
         for chunk in read_chunks(path, reader.wanted, bad, advance, with_content=True):
             events = reader.events(chunk, bad)
             if not options.has_streams:
@@ -196,6 +202,7 @@ class ArrivalReader:
             "file": np.full(len(events), str(events.path), dtype=object),
             **{name: playing.label(name) for name in ("id", "area", "sensor")},
             "stream": playing.stream,
+            "sensor_place": self._sensor_places(events, playing.label("sensor")),
         }
         if self._plays:
             rows |= {keyed: playing.are_in(keyed) for keyed in self._sources}
@@ -210,6 +217,13 @@ class ArrivalReader:
             self._kinds.setdefault(name, set()).update(key.startswith('"') for key in column.tolist() if key)
         played = {("equal", name): column for name, column in keys.items()} if self._plays else {}
         return Arrivals(chosen.templates, rows | played)
+
+    def _sensor_places(self, events: FileEvents, sensor: npt.NDArray[np.object_]) -> PlaceArray:
+        said = events.sensor_place
+        if not self._needs_places or not self._places:
+            return said
+        of_sensor = np.array([*map(self._places.get, sensor.tolist()), None], dtype=object)[:-1]
+        return np.where(said == None, of_sensor, said)  # noqa: E711 - of each row
 
 
 def merged(files: Sequence[Iterator[Arrivals]]) -> Iterator[Arrivals]:

@@ -28,6 +28,7 @@ from coincide.command.input.file_values import read_attribute
 from coincide.command.input.formats import format_of, read_chunks
 from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_uncertainty
 from coincide.command.input.repeats import RECEIVED_COLUMNS, identities
+from coincide.command.input.row_places import PLACE_COLUMNS, PlaceArray, no_places, read_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class FileEvents:
     detected_at_us: Int64Array  # (n,)
     received_at_us: Int64Array  # (n,): `UNKNOWN_US` where the file does not tell
     identity: Int64Array  # (n,): what each is known by, see `repeats`
+    sensor_place: PlaceArray  # (n,): those that are read
     own: OwnUncertainty
     labels: dict[str, pa.Array]  # those that the file has: int64 or large_string, null where empty
     attributes: dict[str, list[Any]]  # of those asked for, as the file has them
@@ -57,7 +59,7 @@ class FileEvents:
         return FileEvents(self.path, own=self.own.take(rows), labels=labels, attributes=attributes, **columns)
 
 
-COLUMNS = ("row", "place", "detected_at_us", "received_at_us", "identity")
+COLUMNS = ("row", "place", "detected_at_us", "received_at_us", "identity", "sensor_place")
 UNKNOWN_US = LATEST_TIME_US
 
 
@@ -65,7 +67,7 @@ class EventReader:
     """Turns chunks of a file into events; what the first rows decide holds for the whole file.
 
     Without a name times are TIME_COLUMNS. For a query also the stream and the time of reception are read, and the
-    `attributes` that it names.
+    `attributes` that it names; `with_places` also where its sensor was, as the row itself says it.
     """
 
     def __init__(
@@ -76,15 +78,17 @@ class EventReader:
         *,
         assume_utc: bool,
         unit: TimeUnit = "us",
+        with_places: bool = False,
     ) -> None:
-        self._path = path
+        self._path, self._with_places = path, with_places
         self._form: TimeForm = {"assume_utc": assume_utc, "unit": unit}
         self._times = TIME_COLUMNS if time_column is None else (time_column,)
         self._labels = LABEL_COLUMNS if attributes is None else (*LABEL_COLUMNS, "stream")
         self._attributes = attributes or ()
         received = () if attributes is None else RECEIVED_COLUMNS
+        places = PLACE_COLUMNS if with_places else ()
         self.wanted = tuple(
-            dict.fromkeys((*self._times, *self._labels, *UNCERTAINTY_COLUMNS, *received, *self._attributes))
+            dict.fromkeys((*self._times, *self._labels, *UNCERTAINTY_COLUMNS, *received, *places, *self._attributes))
         )
         self._time_column: str | None = None
 
@@ -103,7 +107,9 @@ class EventReader:
         there = [name for name in self._labels if name in chunk.columns]
         labels = {name: read_labels(chunk.columns[name], name, faults) for name in there}
         known_by = identities(chunk, labels)
-        rows = FileEvents(self._path, chunk.row, chunk.place, time_us, received_us, known_by, own, labels, attributes)
+        places = read_places(chunk, faults) if self._with_places else no_places(len(chunk.row))
+        columns = (chunk.row, chunk.place, time_us, received_us, known_by, places)
+        rows = FileEvents(self._path, *columns, own, labels, attributes)
         return without_faulty(rows, faults, bad)
 
     def _values(self, chunk: Chunk, name: str) -> list[Any]:
@@ -138,7 +144,8 @@ def no_events(path: Path, attributes: Sequence[str]) -> FileEvents:
     """Return no events of a file."""
     none = np.empty(0, np.int64)
     own = OwnUncertainty(np.empty(0), none, none)
-    return FileEvents(path, none, none, none, none, none, own, {}, {name: [] for name in attributes})
+    columns = (none, none, none, none, none, no_places(0))
+    return FileEvents(path, *columns, own, {}, {name: [] for name in attributes})
 
 
 def without_faulty(events: FileEvents, faults: RowFaults, bad: BadRows) -> FileEvents:

@@ -31,7 +31,9 @@ from coincide.command.input.repeats import tell_repeats
 from coincide.command.playback.late_arrivals import LateArrivals
 from coincide.command.playback.replay_shard import ReplayedTuples, ReplayShard
 from coincide.command.query_files import read_queries
+from coincide.command.stations.station_files import read_stations
 from coincide.fusion.rows.named_rows import NamedRows
+from coincide.places.place import Place
 from coincide.places.place_registry import NO_PLACE
 from coincide.queries import Query
 from coincide.stream import Stream
@@ -68,9 +70,9 @@ def _member_cells(role: str, texts: np.ndarray) -> pa.Array:
 def run_replay(request: ReplayRequest) -> int:
     """Read, answer and write; return the number of detections."""
     paths = request.inputs
-    _check_out(request, [*request.queries, *paths])
-    queries = read_queries(request.queries)
-    reader = ArrivalReader(request.reading, queries, request.longest_s, plays=False)
+    _check_out(request, [*request.queries, *request.places, *paths])
+    queries = read_queries(request.queries, with_places=True)
+    reader = ArrivalReader(request.reading, queries, request.longest_s, plays=False, places=_places(request))
     names = dict.fromkeys(stream for query in queries for stream in query.streams)
     shard = ReplayShard(queries, [Stream(name, request.max_delay_s, reader.longest_s) for name in names])
     bad = [bad_rows_of(path) for path in paths]
@@ -89,9 +91,23 @@ def run_replay(request: ReplayRequest) -> int:
     report_bad_rows(bad, skip=True)
     tell_repeats(shard.totals.duplicates, shard.totals.conflicts)
     late.tell()
+    _tell_without_place(shard.totals.no_place)
     reader.tell()
     _tell_suspended(shard.suspensions, len(queries))
     return shard.totals.accepted
+
+
+def _places(request: ReplayRequest) -> dict[str, Place]:
+    if not request.places:
+        return {}
+    stations = read_stations(request.places, skip_bad=request.reading.skip_bad)
+    return {name: station.place for name, station in stations.items()}
+
+
+def _tell_without_place(count: int) -> None:
+    if count:
+        have = "1 detection has" if count == 1 else f"{count} detections have"
+        note(f"{have} no place, so no query finds them that asks where sensors are: --places FILE says it by sensor")
 
 
 def _check_out(request: ReplayRequest, inputs: Sequence[Path]) -> None:
@@ -112,6 +128,8 @@ def _named(batch: Arrivals, first: int) -> NamedRows:
             ids[at] = f"\0{content}"
         else:
             sensor[at] = f"\0{ids[at]}\0{content}" if ids[at] else f"\0{first + at:012}"
+    places = [each for each in dict.fromkeys(rows["sensor_place"].tolist()) if each is not None]
+    position = {None: NO_PLACE} | {place: nth for nth, place in enumerate(places)}
     return NamedRows(
         [name or NOWHERE for name in rows["area"].tolist()],
         sensor,
@@ -120,8 +138,8 @@ def _named(batch: Arrivals, first: int) -> NamedRows:
         rows["attributes"].tolist(),
         rows["template"],
         batch.templates,
-        np.full(len(ids), NO_PLACE),
-        (),
+        np.array([position[each] for each in rows["sensor_place"].tolist()], np.int64),
+        places,
         rows["anchor_us"],
         rows["received_at_us"],
     )

@@ -15,6 +15,7 @@ from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.admission import RowAdmission
 from coincide.fusion.core.shard import ShardState
 from coincide.fusion.matching.match_verdicts import AlikeTuples, MatchTuples, alike_tuples
+from coincide.fusion.readings.reading_columns import PLACE
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.rows.batch_rows import AcceptedBatch
 from coincide.fusion.rows.named_rows import NamedRows
@@ -73,7 +74,8 @@ class ReplayShard:
                 raise CommandError(letter.detail)
         late = [row for _, row, letter in admission.letters if letter.reason == LATE]
         self._texts.update(zip(accepted.rows.seq.tolist(), texts[accepted.frame].tolist(), strict=True))
-        state.queries.begin(accepted.rows, state.rows.columns)
+        lacking = state.queries.begin(accepted.rows, state.rows.columns)
+        state.totals.no_place += sum(what == PLACE for _, what in lacking)
         return np.array(late, np.intp), self._answers(accepted)
 
     def _answers(self, accepted: AcceptedBatch) -> Iterator[ReplayedTuples]:

@@ -11,29 +11,18 @@ import yaml
 from coincide.command.answer_files import check_place, opened_sink
 from coincide.command.arguments.stations_arguments import StationsRequest
 from coincide.command.arguments.template_arguments import load_templates, parse_template
-from coincide.command.faults import LISTED, BadRows, CommandError, note, report_bad_rows
-from coincide.command.stations.csv_stations import read_csv
-from coincide.command.stations.geojson_points import read_geojson
+from coincide.command.faults import LISTED, CommandError, note
 from coincide.command.stations.sensor_posts import Verdict, patch_places, post_sensors
-from coincide.command.stations.station import Station, Stations
-from coincide.command.stations.station_xml import read_station_xml
+from coincide.command.stations.station import Station
+from coincide.command.stations.station_files import read_stations
 
 LONGEST_LINE = 2**30  # so that no text is broken
-READERS = {
-    ".xml": (read_station_xml, "line"),
-    ".geojson": (read_geojson, "feature"),
-    ".json": (read_geojson, "feature"),
-}
 
 
 def run_stations(request: StationsRequest) -> None:
     """Read the files, and write or post their stations."""
     check_place(request.out, request.files)
-    files = [_read(path) for path in request.files]
-    report_bad_rows([each.bad for each in files], skip=request.skip_bad)
-    stations = _once(files)
-    if not stations:
-        raise CommandError("no station is in the files")
+    stations = read_stations(request.files, skip_bad=request.skip_bad)
     if request.to is None:
         _write(request.out, _document(request, stations.values()))
     elif request.streams:
@@ -41,25 +30,6 @@ def run_stations(request: StationsRequest) -> None:
         _tell(post_sensors(request.to, document, overwrite=request.overwrite))
     else:
         _tell(patch_places(request.to, {each.id: each.form for each in stations.values()}))
-
-
-def _read(path: Path) -> Stations:
-    reader, unit = READERS.get(path.suffix.lower(), (read_csv, "line"))
-    stations = Stations(BadRows(path, unit))
-    try:
-        reader(path, stations)
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
-    return stations
-
-
-def _once(files: Iterable[Stations]) -> dict[str, Station]:
-    found: dict[str, Station] = {}
-    for file in files:
-        for each in file:
-            if found.setdefault(each.id, each).place != each.place:
-                raise CommandError(f"{file.bad.path} {file.bad.unit} {each.line}: {each.id!r} has another place before")
-    return found
 
 
 def _document(request: StationsRequest, stations: Iterable[Station]) -> dict[str, Any]:
