@@ -14,7 +14,7 @@ from coincide.fusion.control.known_streams import KnownStreams
 from coincide.fusion.control.limits import Limits
 from coincide.fusion.core.admission import RowAdmission
 from coincide.fusion.core.shard import ShardState
-from coincide.fusion.matching.match_verdicts import AlikeTuples, MatchTuples, alike_tuples
+from coincide.fusion.matching.match_verdicts import MatchTuples, thresholded
 from coincide.fusion.readings.reading_columns import PLACE
 from coincide.fusion.readings.sliding_queries import CHEAPEST
 from coincide.fusion.rows.batch_rows import AcceptedBatch
@@ -93,9 +93,7 @@ class ReplayShard:
         rows, members, codes = self._state.rows.columns, tuples.members, self._state.codes
         smaller = members[:0] if tuples.supersedes is None else tuples.supersedes
         larger = np.flatnonzero((smaller != ABSENT).any(axis=1))
-        probability = np.empty(len(members))
-        for alike in alike_tuples(query, members, rows, codes.templates, codes.places):
-            probability[alike.at] = _thresholded(query, alike)
+        probability = thresholded(query, members, rows, codes.templates, codes.places)
         shown = (self._shown(each, rows.seq) for each in (members, smaller[larger]))
         return ReplayedTuples(query, probability, next(shown), larger, next(shown))
 
@@ -114,14 +112,6 @@ class ReplayShard:
         sweeper.forget_spare_codes()
         if state.health.is_full:
             state.health.forget()
-
-
-def _thresholded(query: Query, alike: AlikeTuples) -> FloatArray:
-    """Return the probability that the query has a threshold for, (n,)."""
-    if query.joint_threshold is not None:
-        return alike.columns.joint(alike.graph, query.joint_threshold).value
-    least: FloatArray = alike.columns.edge_probabilities(alike.graph).min(axis=1)
-    return least
 
 
 def _go_on() -> None:

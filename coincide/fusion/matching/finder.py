@@ -1,6 +1,6 @@
 """Finder: which detections the queries match, each match found when its last member arrives."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern
 from coincide.joins.search.search import MemberRefs, TupleTest
+from coincide.joins.search.work import SearchWork
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.offsets.cache import LookUps
@@ -91,20 +92,25 @@ class Finder:
 
         OutOfTimeError and TooManyCandidatesError are those of the work.
         """
+        parts = self.find_blocks(active, table, new_seqs, work)
+        return MatchTuples.joined(list(parts), len(active.query.roles)).in_order()
+
+    def find_blocks(
+        self, active: ActiveQuery, table: EventTable, new_seqs: Int64Array, work: SearchWork
+    ) -> Iterator[MatchTuples]:
+        """Yield what `find` finds in blocks, in no order, each once it is found."""
         search = self._search_of(active.query)
         search.since_ref = active.activation_seq
         try:
             new, order = self._buffers.new_among(new_seqs), RowOrder(table, self._areas)
             explains = self._explains(active.query, table, work)
-            matches = search.joined(search.change_blocks(new, order.goes_first, None, work, explains=explains))
+            for block in search.change_blocks(new, order.goes_first, None, work, explains=explains):
+                supersedes = None if block.supersedes is None else _positions(block.supersedes, table)
+                yield MatchTuples(_positions(block.members, table), supersedes)
         except CandidateLimitError as error:
             raise TooManyCandidatesError from error
-        if not len(matches.members):
-            return MatchTuples.none(len(active.query.roles))
-        supersedes = None if matches.supersedes is None else _positions(matches.supersedes, table)
-        return MatchTuples(_positions(matches.members, table), supersedes).in_order()
 
-    def _explains(self, query: Query, table: EventTable, work: GuardedWork) -> TupleTest | None:
+    def _explains(self, query: Query, table: EventTable, work: SearchWork) -> TupleTest | None:
         judge = SourceJudge.of(query, self._codes, table.columns)
         if judge is None:
             return None

@@ -35,6 +35,7 @@ class MatchRecorder:
     table: EventTable
     limits: Limits
     rivals: RivalVolumes = field(default_factory=RivalVolumes)
+    placing: AdvisoryBudget | None = None  # how many matches are told their places; None: as many as live
 
     def matches(
         self, active: ActiveQuery, tuples: MatchTuples, accepted: AcceptedBatch, check: Callable[[], None]
@@ -45,7 +46,7 @@ class MatchRecorder:
         """
         verdicts = self._verdicts(active, tuples, accepted, check)
         sources = SourceJudge.of(active.query, self.codes, self.table.columns)
-        places = None if sources is None else sources.places(tuples.members, accepted, check)
+        places = None if sources is None else sources.places(tuples.members, accepted, check, self.placing)
         for at in blocks(len(tuples.members), RECORDS_AT_ONCE, check):
             found = self._records(active, tuples.take(at), verdicts.take(at))
             if places is None:

@@ -46,6 +46,14 @@ class MatchTuples:
         supersedes = None if self.supersedes is None else self.supersedes[order]
         return MatchTuples(self.members[order], supersedes)
 
+    def standing(self) -> MatchTuples:
+        """Return the tuples that none of these supersedes."""
+        if self.supersedes is None or not len(self.members):
+            return self
+        _, nth = np.unique(np.concatenate((self.members, self.supersedes)), axis=0, return_inverse=True)
+        mine, smaller = np.split(nth.ravel(), 2)
+        return self.take(~np.isin(mine, smaller))
+
     def take(self, keep: BoolArray | slice) -> MatchTuples:
         """Return the tuples for which `keep` is true, or of a slice."""
         return MatchTuples(self.members[keep], None if self.supersedes is None else self.supersedes[keep])
@@ -130,6 +138,19 @@ def alike_tuples(
             own_ms = widths_ms[at][:, between].T
         columns = _columns_of(members[at][present].reshape(roles.shape), rows, templates)
         yield AlikeTuples(at, _induced(graph, names), roles, columns, own_ms)
+
+
+def thresholded(
+    query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates, places: PlaceRegistry
+) -> FloatArray:
+    """Return of each tuple the probability that the query has a threshold for, (n,)."""
+    probability = np.empty(len(members))
+    for alike in alike_tuples(query, members, rows, templates, places):
+        if query.joint_threshold is not None:
+            probability[alike.at] = alike.columns.joint(alike.graph, query.joint_threshold).value
+        else:
+            probability[alike.at] = alike.columns.edge_probabilities(alike.graph).min(axis=1)
+    return probability
 
 
 def half_widths_ms(

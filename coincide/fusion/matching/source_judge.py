@@ -99,12 +99,21 @@ class SourceJudge:
                 self.large[row] = likely[0]
 
     def places(
-        self, members: PositionArray, accepted: AcceptedBatch, check: Callable[[], None]
+        self,
+        members: PositionArray,
+        accepted: AcceptedBatch,
+        check: Callable[[], None],
+        budget: AdvisoryBudget | None = None,
     ) -> list[tuple[SourcePlace | None, UnknownReason | None]]:
-        """Return where the source of each tuple was, or why that is not told; in the order of the newest members."""
+        """Return where the source of each tuple was, or why that is not told; in the order of the newest members.
+
+        `budget` says how many are told; by default `MOST_PLACES`.
+        """
         newest = self.rows.seq[members].max(axis=1, where=members != ABSENT, initial=-1)
         each_its_own = np.arange(len(members))
-        affordable = MOST_PLACES.affords(np.ones(len(members)), each_its_own, newest, accepted.frames_of(newest))
+        affordable = (budget or MOST_PLACES).affords(
+            np.ones(len(members)), each_its_own, newest, accepted.frames_of(newest)
+        )
         told: list[tuple[SourcePlace | None, UnknownReason | None]] = []
         for of_tuple, is_affordable in zip(members, affordable.tolist(), strict=True):
             chosen = of_tuple[of_tuple != ABSENT]

@@ -47,6 +47,7 @@ class ChunkAnswer(NamedTuple):
 
     detections: int
     no_number: int
+    no_place: int
     matches: int
     figures: list[list[MatchColumns]]  # for each threshold asked
     counts: list[pa.Table]  # of `role_counts`
@@ -99,7 +100,7 @@ class ChunkTask:
                 if nth == self.question.telling:
                     matches += self._write(played, tuples, out, check)
                     refuse_more_matches(matches if out else 0, self.most_written)
-        told = int(played.is_own.sum()), len(played.no_numbers), matches
+        told = int(played.is_own.sum()), len(played.no_numbers), played.without_place, matches
         return ChunkAnswer(*told, figures, role_counts(played), chunk.templates, chunk.echoes)
 
     def _write(self, played: PlayedRows, tuples: FoundTuples, out: BinaryIO | None, check: Check) -> int:

@@ -1,36 +1,37 @@
 """The complete answer: the library's join of whole batches, in the records that the live job writes."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from coincide import Histogram, Stream
-from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.arrays.kinds import FloatArray, Int64Array, PositionArray
 from coincide.chunks.reach import graph_reach_us
 from coincide.fusion.control.control import ActiveQuery
 from coincide.fusion.control.known_streams import KnownStreams
-from coincide.fusion.control.limits import Limits
+from coincide.fusion.matching.advisory_work import AdvisoryBudget
 from coincide.fusion.matching.match_recorder import MatchRecorder
 from coincide.fusion.matching.match_verdicts import DECIMALS, MatchTuples
 from coincide.fusion.matching.search_work import HeldTooMuchError, HeldWork
-from coincide.fusion.rows.batch_rows import AcceptedBatch, Backgrounds
-from coincide.fusion.rows.event_table import EventColumns, EventTable
+from coincide.fusion.rows.batch_rows import AcceptedBatch
+from coincide.fusion.rows.event_table import EventTable
 from coincide.fusion.rows.row_codes import RowCodes
 from coincide.joins import Tuples
 from coincide.queries import Query
 from coincide.wire.results.match_record import MatchRecord
-from services.history.archiving.frame_rows import payloads_in, place_in
+from services.history.replaying.engine_rows import MOST_PAIRS, UNLIMITED, event_columns, unwatched
 from services.history.replaying.pair_levels import PairLevels
 from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.request import RunError
 
 TUPLES_AT_ONCE = 16_384
 AFTER_ALL_US = np.iinfo(np.int64).max
-MOST_PAIRS = 10_000_000  # that a search for sets holds, some of them twice; some 100 bytes each
-UNLIMITED = Limits(max_advisory_work=10**9, max_advisory_work_of_frame=10**12)
+EVERY_PLACE = AdvisoryBudget(math.inf, math.inf)  # which matches had theirs told would else depend on the chunks
 
 
 class FoundTuples(NamedTuple):
@@ -52,15 +53,62 @@ def complete_tuples(
     and while a block is searched for.
     """
     at_us = played.rows["detected_at_us"].to_numpy()
-    for tuples in _blocks(played, query, check):
+    for rows, reached in _found(played, query, levels, check):
         check()
-        rows = played.rows_of(np.asarray(tuples.members, np.int64))
         member_us = np.where(rows < 0, AFTER_ALL_US, at_us[rows])
         earliest = np.take_along_axis(rows, member_us.argmin(axis=1)[:, None], axis=1)[:, 0]
         at = np.flatnonzero(played.is_own[earliest])
         if len(at):
-            reached = _probability(query, tuples)[at] if levels is None else played.reached(rows[at], levels)
-            yield FoundTuples(rows[at], reached)
+            yield FoundTuples(rows[at], reached(at))
+
+
+Reached = Callable[[PositionArray], FloatArray]
+"""Returns what some of the tuples reach, by their positions."""
+
+
+def _found(
+    played: PlayedRows, query: Query, levels: PairLevels | None, check: Callable[[], None]
+) -> Iterator[tuple[Int64Array, Reached]]:
+    """Yield blocks of tuples of rows, (n, roles), whoever owns them."""
+    try:
+        yield from _placed(played, query, check) if query.needs_places else _joined(played, query, levels, check)
+    except HeldTooMuchError:
+        raise RunError(
+            f"more than {MOST_PAIRS:,} pairs of detections may be together in one part of the range: ask for a "
+            "shorter range, a shorter window_s or higher thresholds"
+        ) from None
+
+
+def _placed(played: PlayedRows, query: Query, check: Callable[[], None]) -> Iterator[tuple[Int64Array, Reached]]:
+    """Let the engine search: the library's joins of batches know no places."""
+    for members in played.of_engine.found(query, check):
+        rows = members.astype(np.int64)
+        yield rows, partial(_engine_probability, played, query, rows, check)
+
+
+def _engine_probability(
+    played: PlayedRows, query: Query, rows: Int64Array, check: Callable[[], None], at: PositionArray
+) -> FloatArray:
+    return played.of_engine.probability(query, rows[at], check)
+
+
+def _joined(
+    played: PlayedRows, query: Query, levels: PairLevels | None, check: Callable[[], None]
+) -> Iterator[tuple[Int64Array, Reached]]:
+    for tuples in _blocks(played, query, check):
+        rows = played.rows_of(np.asarray(tuples.members, np.int64))
+        yield rows, partial(_reached, played, query, levels, tuples, rows)
+
+
+def _reached(
+    played: PlayedRows,
+    query: Query,
+    levels: PairLevels | None,
+    tuples: Tuples,
+    rows: Int64Array,
+    at: PositionArray,
+) -> FloatArray:
+    return _probability(query, tuples)[at] if levels is None else played.reached(rows[at], levels)
 
 
 def _probability(query: Query, tuples: Tuples) -> FloatArray:
@@ -105,13 +153,7 @@ def _blocks(played: PlayedRows, query: Query, check: Callable[[], None]) -> Iter
         return
     if joined.where is not None:
         raise RunError(f"query {query.id} has at_least and filters that overlap: only --as-live answers it")
-    try:
-        yield joined.sets(heard, HeldWork(MOST_PAIRS, check))
-    except HeldTooMuchError:
-        raise RunError(
-            f"more than {MOST_PAIRS:,} pairs of detections may be together in one part of the range: ask for a "
-            "shorter range, a shorter window_s or higher thresholds"
-        ) from None
+    yield joined.sets(heard, HeldWork(MOST_PAIRS, check))
 
 
 @dataclass(frozen=True)
@@ -140,49 +182,4 @@ def _recorder(
     codes, table = RowCodes.of(KnownStreams(streams), UNLIMITED.max_template_buckets), EventTable()
     columns = event_columns(codes, rows, templates)
     table.append(columns)
-    return MatchRecorder(codes, table, UNLIMITED), unwatched(columns)
-
-
-def unwatched(rows: EventColumns) -> AcceptedBatch:
-    """Return rows as a batch of areas that nobody has watched; they came in one frame."""
-    nothing = np.zeros(len(rows), np.int64)
-    backgrounds = Backgrounds(0, nothing, {(code, 0): None for code in np.unique(rows.area).tolist()})
-    return AcceptedBatch(rows, backgrounds, nothing, nothing, np.zeros((len(rows), 2), np.int64))
-
-
-def event_columns(
-    known: RowCodes, rows: pa.Table, templates: Mapping[str, Histogram], first_seq: int = 0
-) -> EventColumns:
-    """Return rows as a shard has them; their areas, sensors, templates and places are known from then on."""
-    labels = ("area", "sensor_id", "stream", "template", "place")
-    names = list(zip(*(rows[name].to_pylist() for name in labels), strict=True))
-    codes = {each: _codes(known, each, templates) for each in dict.fromkeys(names)}
-    area, sensor, stream, template, place = np.array([codes[each] for each in names], np.int32).reshape(-1, 5).T.copy()
-    detected_at_us, count = rows["detected_at_us"].to_numpy(), len(rows)
-    return EventColumns(
-        ids=rows["id"].to_pylist(),
-        payload=payloads_in(rows),
-        seq=np.arange(first_seq, first_seq + count),
-        detected_at_us=detected_at_us,
-        latest_us=detected_at_us + known.templates.latest_us[template],
-        received_at_us=rows["received_at_us"].to_numpy(),
-        offset=rows["offset"].to_numpy(),
-        area=area,
-        sensor=sensor,
-        template=template,
-        place=place,
-        stream=stream,
-        slot=np.zeros(count, np.int32),
-        remembered=np.zeros(count, np.bool_),
-    )
-
-
-def _codes(
-    known: RowCodes, names: tuple[str, str, str, str, str | None], templates: Mapping[str, Histogram]
-) -> tuple[int, int, int, int, int]:
-    """Return the codes of an area, a sensor of it, a stream, a template and a place."""
-    area, sensor, stream, template, place = names
-    of_area = known.areas.area(area, 0)
-    of_sensor = known.areas.sensor(of_area, sensor)
-    of_row = known.streams.codes[stream], known.templates.add(templates[template])
-    return of_area.code, of_sensor.code, *of_row, known.places.code(place_in(place))
+    return MatchRecorder(codes, table, UNLIMITED, placing=EVERY_PLACE), unwatched(columns)

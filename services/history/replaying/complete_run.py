@@ -196,7 +196,7 @@ class CompleteRun:
         chance = chance_matches(query, counts, templates, thresholds, span_s)
         for point in told["curve"]:
             point.update(chance[point["threshold"]].to_json() if point["threshold"] in chance else {})
-        names = ("detections", "no_number", "matches")
+        names = ("detections", "no_number", *(("no_place",) if query.needs_places else ()), "matches")
         totals = {name: sum(getattr(answer, name) for answer in answers) for name in names}
         return {**totals, **self._echoes(answers), **told}
 

@@ -71,7 +71,9 @@ def chance_matches(
     thresholds: Sequence[float],
     span_s: float,
 ) -> dict[float, ExpectedMatches]:
-    """Return what chance would give at these thresholds of the query's curve; nothing where that takes too long.
+    """Return what chance would give at these thresholds of the query's curve.
+
+    Nothing where that takes too long, and for a query that asks where sensors are.
 
     It is what `coincide.queries.explaining` says of the query, with the rates of the run's own detections, constant
     from the first of them to the last, whatever the range: who hears nothing before and after adds nothing. With
@@ -79,6 +81,8 @@ def chance_matches(
 
     `counts` are those of `role_counts`, chunk by chunk; `span_s` is the length of the range.
     """
+    if query.needs_places:
+        return {}
     span_s = heard_s(chain.from_iterable(counts)) or span_s
     of_roles = dict(zip(query.sources, zip(*counts, strict=True), strict=True)) if counts else {}
     known = {source: _known(source, tables, templates, span_s) for source, tables in of_roles.items()}

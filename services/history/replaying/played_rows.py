@@ -24,6 +24,7 @@ from coincide.wire.payload import payload_json, reader
 from coincide.wire.results.match_record import MatchMember
 from services.history.archiving.frame_rows import payloads_in
 from services.history.replaying.archive_rows import RowChunk
+from services.history.replaying.engine_rows import EngineRows
 from services.history.replaying.pair_levels import PairLevels
 
 ONSETS_AT_ONCE = 4_096
@@ -81,6 +82,17 @@ class PlayedRows:
                     found.update((row, name) for name in source.filter.no_numbers(self._reader(row)))
         return found
 
+    @cached_property
+    def without_place(self) -> int:
+        """How many of the chunk's own rows that may play a role have no place, where the query needs it."""
+        if not self.query.needs_places:
+            return 0
+        lacks: BoolArray = pc.is_null(self.rows["place"]).to_numpy()
+        is_asked = np.zeros(len(self.rows), np.bool_)
+        for played in self.of_source.values():
+            is_asked[played] = True
+        return int(np.count_nonzero(is_asked & self.is_own & lacks))
+
     def differ(self, members: Int64Array) -> BoolArray:
         """Whether no row plays two roles, for tuples of positions, bool (n,)."""
         rows = self.rows_of(members)
@@ -111,6 +123,11 @@ class PlayedRows:
             id=self._codes("id") if self._has_interchange else None,  # sorting them takes longer than all the rest
         )
 
+    @cached_property
+    def of_engine(self) -> EngineRows:
+        """All rows as the engine has them."""
+        return EngineRows.of(self.query, self.rows, self.templates)
+
     def reached(self, rows: Int64Array, levels: PairLevels) -> FloatArray:
         """Return which of some thresholds each pair of rows reaches, (n,)."""
         index, at_us = (getattr(self.detections, name)[rows.T] for name in ("template_index", "detected_at_us"))
@@ -125,6 +142,8 @@ class PlayedRows:
 
     def onsets_us(self, rows: Int64Array) -> Int64Array:
         """Return the central 90 % of when tuples of rows occurred, (n, 2)."""
+        if self.query.graph.is_by_distance:
+            return self.of_engine.onsets_us(self.query, rows)
         window = self.query.window if len(self.query.roles) == 2 else self.query.graph.uniform_window
         assert window is not None  # noqa: S101 - the episode rule has checked it
         everyone, members = self.detections, (rows >= 0).sum(axis=1)

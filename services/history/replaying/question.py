@@ -54,8 +54,8 @@ class Question:
 
     @cached_property
     def levels(self) -> PairLevels | None:
-        """What pairs reach, for the points of the curve; None for more than two roles."""
-        if len(self.query.roles) > 2:
+        """What pairs reach, for the points of the curve; None for more than two roles, or windows by distance."""
+        if len(self.query.roles) > 2 or self.query.needs_places:
             return None
         thresholds = thresholds_from(self.thresholds[0], self.query.own_threshold)
         return PairLevels(self.query.window, thresholds.tolist())

@@ -29,7 +29,7 @@ from coincide.queries import ReadingsQuery, SpellQuery
 from coincide.wire.output_record import OutputRecord
 from services.history.archiving.layout import written_whole
 from services.history.replaying.archive_rows import HashRows
-from services.history.replaying.complete_answer import UNLIMITED, event_columns, unwatched
+from services.history.replaying.engine_rows import UNLIMITED, event_columns, unwatched
 from services.history.replaying.match_curves import thresholds_from
 from services.history.replaying.request import RunError
 

@@ -54,8 +54,6 @@ class RunRequest:
             )
         if self.as_live and not self.keeps_matches:
             raise RunError("keeps_matches is for complete runs: a run as live writes its matches")
-        if not self.as_live and self.query.kind == "join" and self.query.needs_places:
-            raise RunError(f"query {self.query.id} asks where sensors are: a run as live answers it (--as-live)")
         if self.min_threshold is not None and not 0 < self.min_threshold <= 1:
             raise RunError(f"min_threshold is {self.min_threshold!r}: a probability above 0, at most 1")
         if self.query.own_threshold is None and self.min_threshold is not None:
@@ -70,6 +68,8 @@ class RunRequest:
     def _check_slides(self, slides: int) -> None:
         if self.as_live or self.query.kind != "join":
             raise RunError("slides is for complete runs of queries that join: nothing else has matches by chance")
+        if self.query.needs_places:
+            raise RunError(f"query {self.query.id} asks where sensors are: slides cannot tell what chance gives it")
         if not isinstance(slides, int) or not 1 <= slides <= MOST_SLIDES:
             raise RunError(f"slides is {slides!r}: how many time slides, 1 to {MOST_SLIDES}")
 

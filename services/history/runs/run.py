@@ -164,4 +164,6 @@ class _LiveFigures:
         status = decode(self._status)
         totals = {name: status["totals"][name] for name in ("detections", "accepted", "late", "duplicates", "evicted")}
         suspended = status["queries"].get(query, {}).get("suspended", {})
-        return {"replayed": totals, "no_number": status["totals"]["no_number"], "suspended": suspended}
+        told = {name: status["totals"][name] for name in ("no_number", "no_place")}
+        lacking = {name: count for name, count in told.items() if count or name == "no_number"}
+        return {"replayed": totals, **lacking, "suspended": suspended}
