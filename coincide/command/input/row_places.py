@@ -31,7 +31,7 @@ def no_places(rows: int) -> PlaceArray:
 def read_places(chunk: Chunk, faults: RowFaults) -> PlaceArray:
     """Return the place that each row says; one that cannot be is a fault of its row."""
     said = {field: _numbers(chunk, names, faults) for field, names in NAMES.items()}
-    given = {field: np.where(np.isnan(each), None, each).tolist() for field, each in said.items() if each is not None}
+    given = {field: _or_none(each) for field, each in said.items() if each is not None}
     places, known = no_places(len(chunk.row)), dict[tuple[float | None, ...], Place | PlaceError | None]()
     for row, values in enumerate(zip(*given.values(), strict=True)):
         if values not in known:
@@ -51,6 +51,10 @@ def _numbers(chunk: Chunk, names: tuple[str, str], faults: RowFaults) -> FloatAr
         return None
     first, last = columns[0], columns[-1]
     return np.where(np.isnan(first), last, first)
+
+
+def _or_none(numbers: FloatArray) -> list[float | None]:
+    return [None if is_nan else each for each, is_nan in zip(numbers.tolist(), np.isnan(numbers).tolist(), strict=True)]
 
 
 def _place(form: dict[str, float]) -> Place | PlaceError | None:

@@ -13,7 +13,8 @@ from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive, write_rows
 from services.history.replaying.request import RunError, RunRequest
 from tests.services.history.replaying.test_answers import frames_of, some_rows, table_of
-from tests.services.history.replaying.test_places_of_runs import PATIENT_S, live, plain, standing
+from tests.services.history.replaying.test_hosts_agree import PATIENT_S
+from tests.services.history.replaying.test_places_of_runs import live, plain, standing
 from tests.services.history.runs.test_run import chunks_of, run_of, written
 from tests.test_contracts import faults
 
