@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tests.check.ledger import run_file
 
-#: One lane for whole systems, one for everything else.
-WORKERS_MIN = 2
+#: Tests of systems wait for processes, pages and the disk: on two cores two workers leave a quarter of them idle.
+WORKERS_BEYOND_CORES = 1
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def kept(name: str, *options: str) -> Stage:
 
 def spread() -> tuple[str, ...]:
     """Return the options by which tests run side by side, see `tests.check.groups`."""
-    return (f"--numprocesses={max(WORKERS_MIN, len(os.sched_getaffinity(0)))}", "--dist=loadgroup")
+    return (f"--numprocesses={len(os.sched_getaffinity(0)) + WORKERS_BEYOND_CORES}", "--dist=loadgroup")
 
 
 #: The set-up comes before: it makes the Python that runs these.
