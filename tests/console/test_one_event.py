@@ -9,10 +9,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from services.alerting.records.records import TOPICS
+from tests.coincide.catalogue.test_catalogues import body as located
 from tests.console.conftest import serious_faults, shoot, until_chart
 from tests.console.line import Line
 from tests.patience import until
 from tests.services.alerting.sample_records import evidence
+from tests.services.alerting.sample_records import match as sample_match
 
 pytestmark = pytest.mark.slow
 OpenPage = Callable[..., Page]
@@ -106,3 +108,16 @@ def test_only_what_is_sure_enough_is_shown_the_surest_first(open_page: OpenPage,
     page.reload()
     until_chart(page, f"{shown}.includes('{surest['id']}')")
     expect(table.locator("tbody tr:visible")).to_contain_text(["99.9 %", "98.5 %", "95 %"])  # others may be between
+
+
+def test_where_its_source_was_is_there_to_be_seen(open_page: OpenPage, line: Line) -> None:
+    quake = located()
+    members = [{**member, "sensor": f"s{nth}"} for nth, member in enumerate(quake["members"])]
+    told = {**sample_match(), **quake, "id": f"m-{'5' * 32}", "query": "bang", "area": "harbour", "members": members}
+    line.store([(TOPICS.matches, b"harbour", msgspec.json.encode(told))])
+    until(lambda: any(each["id"] == told["id"] for each in matches(line)))
+    panel = panel_of(open_page(f"/?match={told['id']}"))
+    expect(panel).to_contain_text("One source explains the times, with 90 %.")
+    box = panel.locator(".sensor-map").bounding_box()
+    assert box is not None
+    assert box["height"] > 100
