@@ -34,7 +34,7 @@ def read_queries(paths: Sequence[Path], *, with_places: bool = False) -> list[Qu
             raise CommandError(f"{path}: another file has a query of the id {name!r}, too")
     for path, query in zip(paths, queries, strict=True):
         if query.needs_places and not with_places:
-            raise CommandError(f"{path}: query {query.id} asks where sensors are: coincide replay answers it")
+            raise CommandError(f"{path}: query {query.id} asks where sensors are: coincide join and replay answer it")
     return queries
 
 

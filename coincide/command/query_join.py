@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ from coincide.command.query_files import read_queries
 from coincide.command.reach_note import note_apart, noted_if_empty
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
+from coincide.places.place import Place
 from coincide.queries import Query
 from coincide.queries.explaining import explain, unreachable_because
 from coincide.queries.joins.role_batches import RoleBatches
@@ -140,18 +142,25 @@ def _codes(labels: npt.NDArray[np.object_]) -> Int64Array:
 def run_query_join(request: QueryJoinRequest) -> int:
     """Read, join and write; return the number of tuples."""
     documents = [request.query] if isinstance(request.query, Path) else []
-    check_paths(request.out, [*documents, *request.inputs])
-    query = read_queries(documents)[0] if isinstance(request.query, Path) else request.query
+    check_paths(request.out, [*documents, *request.places, *request.inputs])
+    query = read_queries(documents, with_places=True)[0] if isinstance(request.query, Path) else request.query
     options = request.reading if isinstance(request.reading, Sequence) else [request.reading] * len(request.inputs)
     with shown_stages(request.out) as stages:
+        if query.needs_places:
+            return _write_placed(request, query, options, stages)
         return _write_tuples(request, read_played(query, request.inputs, options, stages), stages)
 
 
 def read_played(
-    query: Query, inputs: Sequence[Path], reading: Sequence[ReadOptions], stages: Stages | None
+    query: Query,
+    inputs: Sequence[Path],
+    reading: Sequence[ReadOptions],
+    stages: Stages | None,
+    places: Mapping[str, Place] | None = None,
 ) -> PlayedRoles:
     """Read the rows of files that may play the roles of a query; `reading` says how each file is read."""
-    readers = {each: ArrivalReader(each, [query], most_own=MOST_SPREADS) for each in dict.fromkeys(reading)}
+    how: Any = {"most_own": MOST_SPREADS, "plays": not query.needs_places, "places": places}
+    readers = {each: ArrivalReader(each, [query], **how) for each in dict.fromkeys(reading)}
     bad = [bad_rows_of(path) for path in inputs]
     parts = [
         part
@@ -173,7 +182,7 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
     blocks = noted_if_empty(_blocks(played, advance), lambda: _note_out_of_reach(played))
     shown = AnswerColumns.of(played, shows_file=len(request.inputs) > 1)
     with opened_answer(
-        request.out, shown.table(np.empty((0, len(played.of_role)), np.int64), np.empty(0)).schema
+        request.out, shown.table(np.empty((0, len(shown.roles)), np.int64), np.empty(0)).schema
     ) as answer:
         for tuples in blocks:
             table = shown.table(played.rows_of(tuples.members), _thresholded(played.query, tuples))
@@ -186,6 +195,23 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
         graph, joint = played.query.graph, played.query.joint_threshold
         note_chance(count, played.batches, graph, joint, played.query.sensors, played.sources)
     return count
+
+
+def _write_placed(
+    request: QueryJoinRequest, query: Query, reading: Sequence[ReadOptions], stages: Stages | None
+) -> int:
+    """Write the tuples of a query that asks where sensors are, which the engine finds."""
+    from coincide.command.playback.placed_join import placed_tuples  # noqa: PLC0415 - needs the extra, as the next
+    from coincide.command.stations.station_files import places_of  # noqa: PLC0415
+
+    places = places_of(request.places, skip_bad=reading[0].skip_bad)
+    played = read_played(query, request.inputs, reading, stages, places)
+    members, probability = placed_tuples(played.query, played.arrivals)
+    shown = AnswerColumns.of(played, shows_file=len(request.inputs) > 1)
+    table = shown.table(members, probability)
+    with opened_answer(request.out, table.schema) as answer:
+        answer.write(answer.part(table))
+    return len(members)
 
 
 def _thresholded(query: Query, tuples: Tuples) -> FloatArray:
@@ -234,7 +260,7 @@ class AnswerColumns:
             "detected_at": pa.array(rows["detected_at_us"]).cast(TIME),
             **({"sensor": text["sensor"]} if has["sensor"] else {}),
         }
-        return cls(list(played.of_role), columns, text["area"] if has["area"] else None)
+        return cls(list(played.query.graph.roles), columns, text["area"] if has["area"] else None)
 
     def table(self, members: Int64Array, probability: npt.NDArray[np.float64]) -> pa.Table:
         """Return tuples of rows; what is absent is null."""

@@ -16,6 +16,7 @@ from coincide.command.arguments.options import (
     add_command,
     add_echo_option,
     add_file_options,
+    add_places_option,
     filled,
     input_path,
     read_once,
@@ -52,6 +53,8 @@ windows, thresholds, at_least, equal and filters. A file holds detections of the
 read columns attributes.NAME; in NDJSON and Parquet also the field NAME inside attributes. What CSV holds there is text,
 so that equal tells 007 from 7; a filter of numbers takes a text as the number that it writes. The answer has these
 columns for each role, and the probability that the query has a threshold for. Its rows come in any order.
+
+A query may ask where sensors are. Rows say it in lat, lon and height_m, or x_m, y_m and z_m; else --places does.
 
 If the files are long beside the windows, the command says how many matches chance alone would give.
 
@@ -111,6 +114,7 @@ class QueryJoinRequest:
     inputs: Sequence[Path]
     reading: ReadOptions | Sequence[ReadOptions]
     out: Path | None
+    places: Sequence[Path] = ()
 
 
 def add_join(commands: Commands) -> argparse.ArgumentParser:
@@ -129,6 +133,7 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
     stream = "with --query: the stream of events that name none"
     join.add_argument("--stream", type=filled, metavar="NAME", help=stream)
     add_echo_option(join)
+    add_places_option(join)
     add_file_options(join)
     return join
 
@@ -155,7 +160,7 @@ def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> 
     for option, why in _misfits(options):
         join.error(f"argument {option}: {why}")
     if options.query is not None:
-        return QueryJoinRequest(options.query, options.files, ReadOptions.of(options), options.out)
+        return QueryJoinRequest(options.query, options.files, ReadOptions.of(options), options.out, options.places)
     inputs = [_input_file(options, path, side) for path, side in zip(options.files, "ab", strict=False)]
     choices = (options.templates, options.out, options.skip_bad, options.assume_utc, options.time_unit, options.echo)
     return JoinRequest(inputs, options.window, options.threshold, options.sensors or "different", *choices)
@@ -170,6 +175,7 @@ def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
     return [
         *((_option(name), "there is no file B") for name in lacks_b),
         *((("FILE", "two at most without --query"),) if len(options.files) > len("ab") else ()),
+        *((("--places", "of --query, which is not given"),) if options.places else ()),
         *((("--stream", "of --query, which is not given"),) if options.stream is not None else ()),
     ]
 

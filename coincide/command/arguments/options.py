@@ -124,6 +124,12 @@ def add_stream_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--templates", type=Path, metavar="FILE", help=named)
 
 
+def add_places_option(command: argparse.ArgumentParser) -> None:
+    """Add what says where sensors are."""
+    stations = "where sensors are, for rows that do not say it: a file as coincide stations reads it; may be repeated"
+    command.add_argument("--places", type=Path, action="append", default=[], metavar="FILE", help=stations)
+
+
 def add_echo_option(command: argparse.ArgumentParser) -> None:
     """Add what says that a sensor reports one event more than once."""
     echo = "seconds: a report that a sensor makes at most so long after another one is its echo, and does not count"

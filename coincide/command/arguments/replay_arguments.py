@@ -14,6 +14,7 @@ from coincide.command.arguments.options import (
     ReadOptions,
     add_command,
     add_file_options,
+    add_places_option,
     add_stream_options,
     input_path,
     real,
@@ -79,8 +80,7 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
     replay.add_argument("--max-delay", type=_duration_s, default=USUAL_DELAY_S, metavar="S", help=delay)
     longest = f"the longest that an event may be uncertain, in seconds ({USUAL_LENGTH_S:g}, or that of the templates)"
     replay.add_argument("--longest-uncertainty", type=_duration_s, default=USUAL_LENGTH_S, metavar="S", help=longest)
-    stations = "where sensors are, for rows that do not say it: a file as coincide stations reads it; may be repeated"
-    replay.add_argument("--places", type=Path, action="append", default=[], metavar="FILE", help=stations)
+    add_places_option(replay)
     add_file_options(replay, "where to: a name that ends in .ndjson or .jsonl, or a pipe (standard output)")
     return replay
 

@@ -31,9 +31,8 @@ from coincide.command.input.repeats import tell_repeats
 from coincide.command.playback.late_arrivals import LateArrivals
 from coincide.command.playback.replay_shard import ReplayedTuples, ReplayShard
 from coincide.command.query_files import read_queries
-from coincide.command.stations.station_files import read_stations
+from coincide.command.stations.station_files import places_of
 from coincide.fusion.rows.named_rows import NamedRows
-from coincide.places.place import Place
 from coincide.places.place_registry import NO_PLACE
 from coincide.queries import Query
 from coincide.stream import Stream
@@ -72,7 +71,13 @@ def run_replay(request: ReplayRequest) -> int:
     paths = request.inputs
     _check_out(request, [*request.queries, *request.places, *paths])
     queries = read_queries(request.queries, with_places=True)
-    reader = ArrivalReader(request.reading, queries, request.longest_s, plays=False, places=_places(request))
+    reader = ArrivalReader(
+        request.reading,
+        queries,
+        request.longest_s,
+        plays=False,
+        places=places_of(request.places, skip_bad=request.reading.skip_bad),
+    )
     names = dict.fromkeys(stream for query in queries for stream in query.streams)
     shard = ReplayShard(queries, [Stream(name, request.max_delay_s, reader.longest_s) for name in names])
     bad = [bad_rows_of(path) for path in paths]
@@ -82,7 +87,7 @@ def run_replay(request: ReplayRequest) -> int:
         for arrivals in merged(files):
             for first in range(0, len(arrivals), ROWS_AT_ONCE):
                 batch = arrivals.take(slice(first, first + ROWS_AT_ONCE))
-                are_late, answers = shard.take(_named(batch, taken), _shown(batch, shows_file=len(paths) > 1))
+                are_late, answers = shard.take(named_rows(batch, taken), _shown(batch, shows_file=len(paths) > 1))
                 for tuples in answers:
                     sink.write(bytes_of(answer_lines(tuples)))
                 late.take(batch, are_late)
@@ -91,20 +96,14 @@ def run_replay(request: ReplayRequest) -> int:
     report_bad_rows(bad, skip=True)
     tell_repeats(shard.totals.duplicates, shard.totals.conflicts)
     late.tell()
-    _tell_without_place(shard.totals.no_place)
+    tell_without_place(shard.totals.no_place)
     reader.tell()
-    _tell_suspended(shard.suspensions, len(queries))
+    tell_suspended(shard.suspensions, len(queries))
     return shard.totals.accepted
 
 
-def _places(request: ReplayRequest) -> dict[str, Place]:
-    if not request.places:
-        return {}
-    stations = read_stations(request.places, skip_bad=request.reading.skip_bad)
-    return {name: station.place for name, station in stations.items()}
-
-
-def _tell_without_place(count: int) -> None:
+def tell_without_place(count: int) -> None:
+    """Say how many rows have no place that a query needs."""
     if count:
         have = "1 detection has" if count == 1 else f"{count} detections have"
         note(f"{have} no place, so no query finds them that asks where sensors are: --places FILE says it by sensor")
@@ -116,8 +115,8 @@ def _check_out(request: ReplayRequest, inputs: Sequence[Path]) -> None:
         raise CommandError(f"{request.out}: its name should end in .ndjson or .jsonl, as the answer is NDJSON")
 
 
-def _named(batch: Arrivals, first: int) -> NamedRows:
-    """Return the rows by names that tell which of them come again.
+def named_rows(batch: Arrivals, first: int) -> NamedRows:
+    """Return rows by names that tell which of them come again.
 
     One without a sensor has a sensor of its own. A name that stands for none begins with a zero byte.
     """
@@ -162,7 +161,7 @@ LABELS = ("stream", "sensor", "area")
 TEXTS = ("id", "file", *LABELS)
 
 
-def _tell_suspended(suspensions: Sequence[tuple[str, Suspension]], queries: int) -> None:
+def tell_suspended(suspensions: Sequence[tuple[str, Suspension]], queries: int) -> None:
     """Say at the end which queries were suspended, and why."""
     for name, why in suspensions:
         where = "" if why.area in (None, NOWHERE) else f" in area {why.area}"

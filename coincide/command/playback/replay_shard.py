@@ -44,8 +44,8 @@ class ReplayedTuples(NamedTuple):
 class ReplayShard:
     """All queries over all areas. Rows are admitted, searched and dropped by the stages that a push of the job has."""
 
-    def __init__(self, queries: Sequence[Query], streams: Sequence[Stream]) -> None:
-        self._state = ShardState.of(KnownStreams({each.name: each for each in streams}), LIMITS, 0, CHEAPEST)
+    def __init__(self, queries: Sequence[Query], streams: Sequence[Stream], limits: Limits = LIMITS) -> None:
+        self._state = ShardState.of(KnownStreams({each.name: each for each in streams}), limits, 0, CHEAPEST)
         for query in queries:
             self._state.queries.control.put_in_force(in_force(query, 1, False, 0))
         self._texts: dict[int, str] = {}  # of the rows that are kept, by sequence number

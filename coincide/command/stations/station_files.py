@@ -10,12 +10,18 @@ from coincide.command.stations.csv_stations import read_csv
 from coincide.command.stations.geojson_points import read_geojson
 from coincide.command.stations.station import Station, Stations
 from coincide.command.stations.station_xml import read_station_xml
+from coincide.places.place import Place
 
 READERS = {
     ".xml": (read_station_xml, "line"),
     ".geojson": (read_geojson, "feature"),
     ".json": (read_geojson, "feature"),
 }
+
+
+def places_of(paths: Sequence[Path], *, skip_bad: bool) -> dict[str, Place]:
+    """Return the place of each sensor that files of stations name; none if there are no files."""
+    return {name: each.place for name, each in read_stations(paths, skip_bad=skip_bad).items()} if paths else {}
 
 
 def read_stations(paths: Sequence[Path], *, skip_bad: bool) -> dict[str, Station]:

@@ -46,13 +46,14 @@ class MatchTuples:
         supersedes = None if self.supersedes is None else self.supersedes[order]
         return MatchTuples(self.members[order], supersedes)
 
-    def standing(self) -> MatchTuples:
-        """Return the tuples that none of these supersedes."""
+    @property
+    def are_standing(self) -> BoolArray:
+        """Which tuples none of the others supersedes, (n,)."""
         if self.supersedes is None or not len(self.members):
-            return self
+            return np.ones(len(self.members), np.bool_)
         _, nth = np.unique(np.concatenate((self.members, self.supersedes)), axis=0, return_inverse=True)
         mine, smaller = np.split(nth.ravel(), 2)
-        return self.take(~np.isin(mine, smaller))
+        return ~np.isin(mine, smaller)
 
     def take(self, keep: BoolArray | slice) -> MatchTuples:
         """Return the tuples for which `keep` is true, or of a slice."""

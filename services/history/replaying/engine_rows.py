@@ -70,7 +70,8 @@ class EngineRows:
             if query.at_least is None:
                 yield from (part.members for part in parts)
             else:
-                yield MatchTuples.joined(list(parts), len(query.roles)).standing().members
+                sets = MatchTuples.joined(list(parts), len(query.roles))
+                yield sets.members[sets.are_standing]
         except TooManyCandidatesError:
             raise RunError(
                 f"one detection of query {query.id} completes too many candidates: ask for a shorter window_s, higher "

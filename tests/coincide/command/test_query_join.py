@@ -144,6 +144,7 @@ def test_what_the_query_says_is_not_said_twice(
             "argument FILE: two at most without --query",
         ),
         (["a.csv", "--window", "1", "--threshold", "1", "--stream", "p"], "argument --stream: of --query"),
+        (["a.csv", "--window", "1", "--threshold", "1", "--places", "p"], "argument --places: of --query"),
     ],
 )
 def test_without_a_query(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,10 +153,10 @@ def test_without_a_query(arguments: list[str], message: str, capsys: pytest.Capt
     assert message in capsys.readouterr().err
 
 
-def test_a_query_with_a_source_needs_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_explained_has_no_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = {"speed_m_s": 343, "slack_s": 0.05, "reach_m": 800, "threshold": 0.3}
     asked = {"from": {"a": "p", "b": "p", "c": "p"}, "form": "clique", "within": [{"window_s": 2, "threshold": 0.5}]}
     (tmp_path / "q.json").write_text(json.dumps({"id": "shot", **asked, "source": source}), encoding="utf-8")
     (tmp_path / "p.ndjson").write_text("", encoding="utf-8")
-    assert main(["join", str(tmp_path / "p.ndjson"), "--query", str(tmp_path / "q.json")]) == 1
-    assert "asks where sensors are" in capsys.readouterr().err
+    assert main(["explain", str(tmp_path / "q.json"), str(tmp_path / "p.ndjson")]) == 1
+    assert "asks where sensors are: coincide join and replay answer it" in capsys.readouterr().err

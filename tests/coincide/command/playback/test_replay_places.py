@@ -15,7 +15,7 @@ from coincide.command.playback import replay as replaying
 from coincide.places import form_of_place
 from coincide.places.place import Place
 from coincide.places.place_forms import EARTH, FRAME
-from tests.coincide.command.files import EPOCH_US, FORMATS, text, write
+from tests.coincide.command.files import EPOCH_US, FORMATS, join, text, write
 from tests.coincide.command.playback.test_replay import NAMED, Event, alive, arriving, ids, replay, saved, slow_replay
 from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.coincide.fusion.matching.test_distance_laws import HALL, TOWN, queries, sound
@@ -61,6 +61,10 @@ def test_equals_the_definition_however_rows_come_together(
         options += ["--places", write(tmp_path / "stations.csv", stations)]
     with patch.object(replaying, "ROWS_AT_ONCE", at_once):
         found = alive(replay(saved(tmp_path, query), file, *options, out=tmp_path / "out.ndjson"))
+    tuples = join(file, "--query", tmp_path / "near.json", *options[:2], *options[4:], out=tmp_path / "join.ndjson")
+    told = [frozenset((role, row[f"id_{role}"]) for role in query["from"] if row[f"id_{role}"]) for row in tuples]
+    assert len(told) == len(found["near"])
+    assert set(told) == {frozenset((role, name) for role, _, name in each) for each in found["near"]}
     facts = []
     for row, *places in zip(rows, own, of_station, strict=True):
         at = places[0] or places[1]
@@ -85,6 +89,16 @@ def test_one_source_of_posted_detections_is_what_the_engine_finds(tmp_path: Path
     found = {frozenset(name for _, _, name in each) for each in alive(lines)["shot"]}
     assert found == wanted
     assert any(len(each) == 5 for each in found)
+
+
+def test_join_finds_one_source_whatever_the_order_of_the_rows(tmp_path: Path) -> None:
+    rows = [*BANG[:4], STRANGER, BANG[4]]
+    wanted = live(matches(started(put(0, shot())).push([frame(0, rows)])))
+    file = write(tmp_path / "p.ndjson", shots(*rows[::-1]))
+    [query] = saved(tmp_path, shot())
+    tuples = join(file, "--query", query, "--uncertainty", "uniform:-0.01,0.01", out=tmp_path / "out.ndjson")
+    assert {frozenset(row[f"id_{role}"] for role in shot()["from"] if row[f"id_{role}"]) for row in tuples} == wanted
+    assert len(tuples) == len(wanted)
 
 
 def test_stations_of_a_file_place_the_rows_and_those_without_a_place_are_told(
