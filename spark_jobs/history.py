@@ -30,7 +30,7 @@ from services.history.replaying.past import Past
 from services.history.replaying.request import SOURCES, AnyRequest, RunError, RunRequest, parsed_time
 from services.history.replaying.run_folder import Reporter, RunFolder
 from services.history.replaying.staff import Others, Processes
-from services.history.replaying.topic_records import TopicRecords, Topics
+from services.history.rows.topic_records import TopicRecords, Topics
 from services.history.runs.comparing import compared
 from services.history.runs.doing import do_run
 from services.history.runs.learning_run import Proposed

@@ -17,13 +17,13 @@ from coincide.command.answer_files import advance_of, check_place, shown_stages,
 from coincide.command.arguments.explain_arguments import ExplainRequest
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.arguments.template_arguments import load_templates, parse_template
-from coincide.command.chance_note import LONG, note_pauses
+from coincide.command.chance.chance_note import LONG, note_pauses
 from coincide.command.faults import CommandError, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import MOST_SPREADS
-from coincide.command.input.played_roles import keyed_sources_of
 from coincide.command.input.repeats import Repeats
+from coincide.command.playback.played_roles import keyed_sources_of
 from coincide.command.query_files import read_queries
 from coincide.queries import Query
 from coincide.queries.explaining import ExplainedQuery, KnownSensor, chosen_threshold, sentences_of

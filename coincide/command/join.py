@@ -12,7 +12,7 @@ from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.join_arguments import InputFile, JoinRequest
 from coincide.command.arguments.template_arguments import FileTemplates, load_templates, parse_template
-from coincide.command.chance_note import note_chance
+from coincide.command.chance.chance_note import note_chance
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
     Assignment,
@@ -24,8 +24,8 @@ from coincide.command.input.file_events import FileEvents, read_events, without_
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import is_rounded
-from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
 from coincide.command.input.repeats import Repeats, no_echoes
+from coincide.command.playback.played_roles import PlayingEvents, stream_otherwise
 from coincide.command.reach_note import note_apart, note_out_of_reach, noted_if_empty
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs

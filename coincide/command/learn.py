@@ -19,8 +19,8 @@ from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.file_events import FileEvents, read_events
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
 from coincide.command.input.repeats import Repeats, no_echoes, of_places
+from coincide.command.playback.played_roles import PlayingEvents, stream_otherwise
 from coincide.constraints.window import Window
 from coincide.learning import (
     Calibration,

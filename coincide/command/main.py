@@ -154,11 +154,11 @@ def _run_at_once(request: QuickRequest) -> None:
 
         run_explain(request)
     elif isinstance(request, ChanceRequest):
-        from coincide.command.chance_table import run_chance  # noqa: PLC0415
+        from coincide.command.chance.chance_table import run_chance  # noqa: PLC0415
 
         run_chance(request)
     elif isinstance(request, SlidesRequest):
-        from coincide.command.slide_counts import run_slides  # noqa: PLC0415
+        from coincide.command.chance.slide_counts import run_slides  # noqa: PLC0415
 
         run_slides(request)
     elif isinstance(request, StationsRequest):

@@ -25,15 +25,15 @@ from coincide.command.answer_files import (
 )
 from coincide.command.arguments.join_arguments import QueryJoinRequest
 from coincide.command.arguments.options import ReadOptions
-from coincide.command.chance_note import note_chance
+from coincide.command.chance.chance_note import note_chance
 from coincide.command.explain import seen_sensors
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
 from coincide.command.input.chunks import Advance
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import MOST_SPREADS
-from coincide.command.input.played_roles import KeyedSource, keyed_sources_of
 from coincide.command.input.repeats import Repeats
+from coincide.command.playback.played_roles import KeyedSource, keyed_sources_of
 from coincide.command.query_files import read_queries
 from coincide.command.reach_note import note_apart, noted_if_empty
 from coincide.joins.answers import Tuples

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from coincide.command.chance_note import reach_s
+from coincide.command.chance.chance_note import reach_s
 from coincide.command.faults import note
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window

@@ -20,15 +20,15 @@ from coincide.command.input.chunks import Advance
 from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEvents, no_events, without_faulty
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
-from coincide.command.input.played_roles import (
+from coincide.command.input.repeats import Repeats, no_echoes, of_places
+from coincide.command.input.row_places import PlaceArray
+from coincide.command.playback.played_roles import (
     PlayingEvents,
     attributes_json,
     attributes_of,
     keyed_sources_of,
     stream_otherwise,
 )
-from coincide.command.input.repeats import Repeats, no_echoes, of_places
-from coincide.command.input.row_places import PlaceArray
 from coincide.places.place import Place
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram

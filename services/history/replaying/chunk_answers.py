@@ -15,13 +15,13 @@ from msgspec.json import encode
 from coincide import Histogram, Stream
 from coincide.chunks.key_ranges import KeyRange
 from services.history.archiving.layout import written_whole
-from services.history.replaying.archive_rows import HashRows, RowChunk
 from services.history.replaying.complete_answer import FoundTuples, complete_tuples, match_records, reach_us
 from services.history.replaying.expected_by_chance import role_counts
 from services.history.replaying.match_curves import MatchColumns
-from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.question import Question
 from services.history.replaying.request import RunError
+from services.history.rows.archive_rows import HashRows, RowChunk
+from services.history.rows.played_rows import PlayedRows
 
 Check = Callable[[], None]
 """Raises an error if nobody wants the answer any more."""

@@ -26,8 +26,8 @@ from coincide.queries import Query
 from coincide.wire.results.match_record import MatchRecord
 from services.history.replaying.engine_rows import MOST_PAIRS, UNLIMITED, event_columns, unwatched
 from services.history.replaying.pair_levels import PairLevels
-from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.request import RunError
+from services.history.rows.played_rows import PlayedRows
 
 TUPLES_AT_ONCE = 16_384
 AFTER_ALL_US = np.iinfo(np.int64).max

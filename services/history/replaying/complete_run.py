@@ -16,7 +16,6 @@ from coincide import Stream
 from coincide.chunks.key_ranges import KeyRange
 from coincide.queries import Query, ReadingsQuery, SpellQuery
 from services.history.archiving.folders import Archive
-from services.history.replaying.archive_rows import CHUNK_ROWS, HashRows, Wanted, copy_topic
 from services.history.replaying.chunk_answers import (
     ChunkAnswer,
     ChunkTask,
@@ -24,7 +23,6 @@ from services.history.replaying.chunk_answers import (
     refuse_more_counted,
     refuse_more_matches,
 )
-from services.history.replaying.counting_rows import echoes_us_of
 from services.history.replaying.expected_by_chance import SlidesTask, chance_matches, slides_told
 from services.history.replaying.match_curves import (
     MatchFigures,
@@ -40,6 +38,8 @@ from services.history.replaying.readings_answer import (
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import EPISODES, MATCHES, Reporter
 from services.history.replaying.staff import Others, Staff
+from services.history.rows.archive_rows import CHUNK_ROWS, HashRows, Wanted, copy_topic
+from services.history.rows.counting_rows import echoes_us_of
 from services.history.settings import RunSettings
 
 COPYING = 0.4  # share of a run over the topic that goes by until its rows are an archive

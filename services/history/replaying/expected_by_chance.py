@@ -20,11 +20,11 @@ from coincide.queries import Query
 from coincide.queries.explaining import ChanceFigures, ExplainedQuery, KnownSensor
 from coincide.queries.joins.role_filter import Source
 from coincide.slides import TimeSlides
-from services.history.replaying.archive_rows import HashRows
 from services.history.replaying.complete_answer import reach_us
 from services.history.replaying.match_curves import at_threshold, rounded
-from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.request import RunError
+from services.history.rows.archive_rows import HashRows
+from services.history.rows.played_rows import PlayedRows
 
 HOUR_S, DAY_S = 3_600, 86_400
 KIND = ("area", "sensor_id", "template")

@@ -13,7 +13,7 @@ from coincide.fusion.episodes.query_episodes import labels_of
 from coincide.queries import EpisodeRule, Query
 from coincide.wire.results.match_record import MatchRecord
 from services.history.replaying.complete_answer import FoundTuples
-from services.history.replaying.played_rows import PlayedRows
+from services.history.rows.played_rows import PlayedRows
 
 BINS = 20
 STEP = 0.01  # between the thresholds of a curve

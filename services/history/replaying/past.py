@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coincide.fusion.control.limits import Limits
 from services.history.replaying.staff import Others
-from services.history.replaying.topic_records import Topics
+from services.history.rows.topic_records import Topics
 from services.history.settings import RunSettings
 
 

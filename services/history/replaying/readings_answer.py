@@ -28,10 +28,10 @@ from coincide.fusion.rows.event_table import EventColumns
 from coincide.queries import ReadingsQuery, SpellQuery
 from coincide.wire.output_record import OutputRecord
 from services.history.archiving.layout import written_whole
-from services.history.replaying.archive_rows import HashRows
 from services.history.replaying.engine_rows import UNLIMITED, event_columns, unwatched
 from services.history.replaying.match_curves import thresholds_from
 from services.history.replaying.request import RunError
+from services.history.rows.archive_rows import HashRows
 
 ACCURACY = 1e-12
 

@@ -8,7 +8,7 @@ from msgspec.json import Decoder
 
 from services.history.replaying.request import RunRequest
 from services.history.replaying.run_folder import ComparedEvidence, ComparedMatch, RunFolder
-from services.history.replaying.topic_records import TopicRecords, Topics
+from services.history.rows.topic_records import TopicRecords, Topics
 
 ALIKE = 1e-9  # probabilities that differ by less are the same
 MOST_SHOWN = 1_000

@@ -21,11 +21,11 @@ from coincide.wire.declarations.template_proposal import TemplateProposal, propo
 from services.common.clock import system_clock_us
 from services.common.settings import Streams
 from services.history.archiving.folders import Archive
-from services.history.replaying.archive_rows import in_spite_of_merging
-from services.history.replaying.counting_rows import echoes_us_of
 from services.history.replaying.past import Past
 from services.history.replaying.request import LearningRequest, RunError, days_between
 from services.history.replaying.run_folder import TEMPLATES, Reporter
+from services.history.rows.archive_rows import in_spite_of_merging
+from services.history.rows.counting_rows import echoes_us_of
 from services.history.runs.calibration_tasks import (
     LEARNT_SCHEMA,
     ByConsensus,

@@ -24,7 +24,7 @@ from coincide.wire.fields import UNREADABLE, Microseconds
 from services.common.log.faults import LogError
 from services.common.settings import Streams
 from services.history.replaying.request import AnyRequest, RunError
-from services.history.replaying.topic_records import Offsets, TopicRecord, TopicRecords, Topics
+from services.history.rows.topic_records import Offsets, TopicRecord, TopicRecords, Topics
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from services.history.replaying.match_curves import (
 from services.history.replaying.past import Past
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import EPISODES, MATCHES, CancelledError, Reporter
-from services.history.replaying.topic_records import ReadShare, TopicRecords, kept, records_between
+from services.history.rows.topic_records import ReadShare, TopicRecords, kept, records_between
 from services.history.runs.live_answer import QueryChangeAt, Replay, in_force_from, query_history, streams_of
 from services.history.runs.range_matches import RangeMatches, range_matches
 

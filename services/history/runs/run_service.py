@@ -11,7 +11,7 @@ from prometheus_client.process_collector import ProcessCollector
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from services.history.replaying.request import RunError, RunRequest, RunSource
-from services.history.replaying.topic_records import Topics
+from services.history.rows.topic_records import Topics
 from services.history.runs.comparing import compared
 from services.history.runs.live_answer import query_history
 from services.history.runs.run_queue import RunQueue, RunStates

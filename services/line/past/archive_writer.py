@@ -22,7 +22,7 @@ from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import FrameRows
 from services.history.archiving.layout import POSITION, sweep, write_whole
 from services.history.archiving.merging import merge_folders
-from services.history.replaying.topic_records import TopicRecords
+from services.history.rows.topic_records import TopicRecords
 from services.line.past.archive_position import ArchivePosition, read_position
 
 LOCK = ".lock"

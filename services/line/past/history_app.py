@@ -18,7 +18,7 @@ from services.common.settings import SettingsError
 from services.common.topics.log_clients import LogClients
 from services.history.archiving.layout import ArchiveFolder
 from services.history.replaying.request import AnyRequest
-from services.history.replaying.topic_records import TopicRecords
+from services.history.rows.topic_records import TopicRecords
 from services.history.runs.run_queue import Kept, RunQueue
 from services.history.runs.run_server import create_app
 from services.history.runs.run_service import run_service

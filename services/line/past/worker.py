@@ -26,7 +26,7 @@ from services.history.replaying.past import Past
 from services.history.replaying.request import AnyRequest, RunError, request_in
 from services.history.replaying.run_folder import Reporter, RunFolder
 from services.history.replaying.staff import Processes
-from services.history.replaying.topic_records import TopicRecords
+from services.history.rows.topic_records import TopicRecords
 from services.history.runs.doing import do_run
 from services.line.past.archive_writer import ArchiveWriter
 from services.line.past.task import Task

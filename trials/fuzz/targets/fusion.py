@@ -15,7 +15,7 @@ from services.common.engine.core_metrics import StatusMetrics
 from services.common.engine.fusion_settings import FusionSettings
 from services.common.log.records import Record
 from services.history.archiving.frame_rows import FrameRows
-from services.history.replaying.topic_records import TopicRecord
+from services.history.rows.topic_records import TopicRecord
 from services.history.runs.live_answer import read_history
 from spark_jobs.calibrating.sources import _rows
 from spark_jobs.job.control_ahead import ControlAhead

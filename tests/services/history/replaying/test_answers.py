@@ -17,12 +17,12 @@ from coincide.queries import Query
 from services.common.log.faults import LogError
 from services.history.archiving.frame_rows import FrameRows
 from services.history.replaying import complete_answer
-from services.history.replaying.archive_rows import RowChunk
 from services.history.replaying.complete_answer import complete_matches, complete_tuples
-from services.history.replaying.counting_rows import first_of_each
-from services.history.replaying.played_rows import PlayedRows
 from services.history.replaying.request import RunError
-from services.history.replaying.topic_records import Offsets, TopicRecord, TopicRecords
+from services.history.rows.archive_rows import RowChunk
+from services.history.rows.counting_rows import first_of_each
+from services.history.rows.played_rows import PlayedRows
+from services.history.rows.topic_records import Offsets, TopicRecord, TopicRecords
 from services.history.runs.live_answer import QueryChangeAt, replayed
 from tests.coincide.fusion.inputs import Row, frame, put, removal
 

@@ -13,7 +13,7 @@ from coincide.queries.explaining import KnownSensor, explain
 from coincide.thresholds import graph_chance_rate
 from coincide.thresholds.chance import SensorRate
 from services.history.replaying.expected_by_chance import ExpectedMatches, chance_matches, role_counts
-from services.history.replaying.played_rows import PlayedRows
+from services.history.rows.played_rows import PlayedRows
 from tests.coincide.fusion.inputs import frame
 from tests.services.history.replaying.test_answers import PAIR, SELF, THREE, frames_of, played, some_rows
 from tests.services.history.replaying.test_match_curves import PATH

@@ -22,7 +22,7 @@ from services.history.replaying.match_curves import (
 from services.history.replaying.pair_levels import PairLevels
 from services.history.replaying.request import RunError, RunRequest, parsed_time
 from services.history.replaying.run_folder import ComparedMatch
-from services.history.replaying.topic_records import TopicRecord, TopicRecords
+from services.history.rows.topic_records import TopicRecord, TopicRecords
 from services.history.runs.comparing import compare, live_matches
 from tests.services.history.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows
 

@@ -15,7 +15,7 @@ from msgspec import json
 from coincide import Stream
 from coincide.fusion.records.kafka_records import InputRecord
 from services.history.replaying.complete_answer import complete_matches
-from services.history.replaying.played_rows import PlayedRows
+from services.history.rows.played_rows import PlayedRows
 from services.history.runs.live_answer import QueryChangeAt, replayed
 from tests.coincide.fusion.inputs import Row, frame, heartbeat, put
 from tests.coincide.fusion.matching.test_distance_laws import heard, places, queries

@@ -17,9 +17,9 @@ from coincide.queries import query_from_json
 from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive, write_rows
 from services.history.archiving.layout import DAY_US
-from services.history.replaying.archive_rows import HashRows, Wanted
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
+from services.history.rows.archive_rows import HashRows, Wanted
 from services.history.runs.run import Run
 from spark_jobs.history import past_of
 from spark_jobs.settings import HistorySettings

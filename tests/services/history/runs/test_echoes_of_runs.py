@@ -16,7 +16,7 @@ from coincide.fusion.records.kafka_records import InputRecord
 from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive, write_rows
 from services.history.replaying.complete_answer import complete_matches
-from services.history.replaying.counting_rows import echoes_in, first_of_each
+from services.history.rows.counting_rows import echoes_in, first_of_each
 from tests.coincide.fusion.inputs import Row, frame
 from tests.services.history.replaying.test_answers import PAIR, STREAMS, THREE, played, some_rows, table_of
 from tests.services.history.runs.test_run import run_of, written

@@ -17,7 +17,7 @@ from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import Query
 from services.history.replaying.request import RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
-from services.history.replaying.topic_records import Offsets, TopicRecord
+from services.history.rows.topic_records import Offsets, TopicRecord
 from services.history.runs.comparing import compared
 from services.history.runs.live_answer import QueryChangeAt, Replay, VersionedQuery
 from services.history.runs.run import Run

@@ -9,7 +9,7 @@ from msgspec import json
 from coincide.fusion.batches.activations import PushedOffsets
 from coincide.fusion.records.kafka_records import InputRecord
 from services.history.replaying.request import RunError
-from services.history.replaying.topic_records import TopicRecord
+from services.history.rows.topic_records import TopicRecord
 from services.history.runs.live_answer import read_history
 from tests.coincide.fusion.inputs import declaration, put
 from tests.services.history.replaying.test_answers import PAIR

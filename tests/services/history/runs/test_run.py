@@ -22,10 +22,10 @@ from services.common.kafka.connection import KafkaConnection
 from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive, write_rows
 from services.history.archiving.merging import merge_folders
-from services.history.replaying.archive_rows import HashRows, Wanted
 from services.history.replaying.complete_answer import complete_matches, reach_us
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
+from services.history.rows.archive_rows import HashRows, Wanted
 from services.history.runs.run import Run
 from services.history.runs.run_service import usual_source
 from spark_jobs.history import main, past_of, topics_of

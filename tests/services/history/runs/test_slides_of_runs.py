@@ -10,11 +10,11 @@ import pytest
 
 from coincide.slides import time_slides
 from services.history.archiving.folders import Archive
-from services.history.replaying.archive_rows import HashRows, Wanted
 from services.history.replaying.complete_run import CompleteRun
 from services.history.replaying.expected_by_chance import SlidesTask
 from services.history.replaying.request import RunError, RunRequest, request_in
 from services.history.replaying.run_folder import CancelledError
+from services.history.rows.archive_rows import HashRows, Wanted
 from services.history.runs.run import Run
 from tests.coincide.fusion.inputs import frame
 from tests.services.history.replaying.test_answers import PAIR, THREE, played, some_rows

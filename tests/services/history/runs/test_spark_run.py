@@ -14,10 +14,10 @@ from deploy.jvm.jars import ensure_jars
 from deploy.jvm.java import find_java
 from services.history.archiving.file_names import batch_file
 from services.history.archiving.folders import Archive
-from services.history.replaying.archive_rows import HashRows, Wanted
 from services.history.replaying.complete_answer import reach_us
 from services.history.replaying.complete_run import CompleteRun
 from services.history.replaying.request import RunError
+from services.history.rows.archive_rows import HashRows, Wanted
 from services.history.runs.run import Run
 from services.history.settings import RunSettings
 from spark_jobs.history import past_of

@@ -29,7 +29,7 @@ from services.common.settings import SettingsError
 from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import ROW_SCHEMA
 from services.history.archiving.layout import POSITION
-from services.history.replaying.topic_records import TopicRecords
+from services.history.rows.topic_records import TopicRecords
 from services.line.past import archive_writer
 from services.line.past.archive_position import read_position
 from services.line.past.archive_writer import ArchiveWriter
@@ -134,7 +134,7 @@ class KilledError(BaseException):
 def test_whatever_step_it_is_killed_at_every_row_is_there_once(kills: list[int], cuts: list[int]) -> None:
     with TemporaryDirectory() as name, opened(folder := Path(name)) as log, pytest.MonkeyPatch.context() as patch:
         patch.setattr(archive_writer, "ROWS_IN_BATCH", 100)
-        patch.setattr("services.history.replaying.topic_records.BYTES_AT_ONCE", 4_000)
+        patch.setattr("services.history.rows.topic_records.BYTES_AT_ONCE", 4_000)
         patch.setattr(archive_writer, "MERGE_EVERY", 2)
         patch.setattr("services.history.archiving.merging.MERGE_FROM", 2)
         left = [0]

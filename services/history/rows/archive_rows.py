@@ -22,9 +22,9 @@ from services.history.archiving.file_names import FileName, batch_file
 from services.history.archiving.folders import Archive
 from services.history.archiving.frame_rows import ROW_SCHEMA, FrameRows
 from services.history.archiving.layout import is_archive
-from services.history.replaying.counting_rows import EchoesUs, echoes_in, first_of_each
 from services.history.replaying.request import RunError
-from services.history.replaying.topic_records import ReadShare, TopicRecords, records_between
+from services.history.rows.counting_rows import EchoesUs, echoes_in, first_of_each
+from services.history.rows.topic_records import ReadShare, TopicRecords, records_between
 
 Progress = Callable[[float], None]
 """Is told which share of the reading is done; what it raises ends the reading."""

@@ -10,7 +10,7 @@ import numpy as np
 from coincide.arrays.spoken import about_s, spoken
 from coincide.command.answer_files import Stages, advance_of, check_place, shown_stages, write_sentences
 from coincide.command.arguments.slides_arguments import SlidesRequest
-from coincide.command.chance_note import note_pauses
+from coincide.command.chance.chance_note import note_pauses
 from coincide.command.explain import seen_sensors
 from coincide.command.faults import CommandError
 from coincide.command.query_files import read_queries

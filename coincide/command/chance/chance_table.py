@@ -9,7 +9,7 @@ import pyarrow as pa
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.chance_arguments import ChanceRequest, GivenRate
 from coincide.command.arguments.template_arguments import FileTemplates, load_templates, parse_template
-from coincide.command.chance_note import LONG, note_pauses, rates_by_area, reach_s
+from coincide.command.chance.chance_note import LONG, note_pauses, rates_by_area, reach_s
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.join import detections_of, read_side

@@ -23,9 +23,9 @@ from coincide.queries.joins.role_filter import ReadAttribute, Source
 from coincide.wire.payload import payload_json, reader
 from coincide.wire.results.match_record import MatchMember
 from services.history.archiving.frame_rows import payloads_in
-from services.history.replaying.archive_rows import RowChunk
 from services.history.replaying.engine_rows import EngineRows
 from services.history.replaying.pair_levels import PairLevels
+from services.history.rows.archive_rows import RowChunk
 
 ONSETS_AT_ONCE = 4_096
 

@@ -1,0 +1,1 @@
+"""What chance gives to questions over files: beside an answer, as a table, and counted by time slides."""
