@@ -87,10 +87,10 @@ def test_detections_without_places_are_not_joined_by_distance() -> None:
         WindowJoin(graph, [Stream(name, longest_template_s=0) for name in "ab"])
 
 
-def test_commands_and_complete_runs_say_who_answers_it(tmp_path: Path) -> None:
+def test_who_does_not_answer_it_says_so(tmp_path: Path) -> None:
     path = tmp_path / "bang.json"
     path.write_text(json.dumps(query(**BY_SPEED)), encoding="utf-8")
-    with pytest.raises(CommandError, match="rows of files have no places"):
+    with pytest.raises(CommandError, match="coincide join and replay answer it"):
         read_queries([path])
-    with pytest.raises(RunError, match="a run as live answers it"):
-        RunRequest(Query.from_json(query(**BY_SPEED)), 0, 1_000_000, source="archive")
+    with pytest.raises(RunError, match="slides cannot tell what chance gives it"):
+        RunRequest(Query.from_json(query(**BY_SPEED)), 0, 1_000_000, source="archive", slides=10)
