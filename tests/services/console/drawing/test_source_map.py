@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import msgspec
 import pytest
+from nicegui import ui
 
 from coincide.places import FramePlace
 from coincide.wire.results.source_place import PointRecord
-from services.console.drawing import sensor_map, source_map
+from services.console.drawing import plan, source_map
 from services.console.drawing.source_map import MetreFrame, draw_source
 from services.console.pages.place_words import residual_words, where_words
 from services.console.rest.documents import MatchAnswer
@@ -63,9 +64,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Drawn]:
         found.append(one)
         return one
 
-    for module in (source_map, sensor_map):
-        monkeypatch.setattr(module.ui, "element", element)
-        monkeypatch.setattr(module, "MapText", lambda *_: None)
+    monkeypatch.setattr(ui, "element", element)
+    for module in (plan, source_map):
+        monkeypatch.setattr(module, "PlanText", lambda *_: None)
     return found
 
 
@@ -76,8 +77,8 @@ def test_the_region_and_the_sensors_lie_on_the_map(drawn: list[Drawn]) -> None:
     cells = [each.props for each in drawn if each.kind == "rect"]
     assert len(cells) == len(match.place.cells.at)
     for cell in cells:
-        assert 0 <= float(cell["x"]) <= float(cell["x"]) + float(cell["width"]) <= source_map.WIDE
-        assert 0 <= float(cell["y"]) <= float(cell["y"]) + float(cell["height"]) <= source_map.TALL
+        assert 0 <= float(cell["x"]) <= float(cell["x"]) + float(cell["width"]) <= plan.WIDE
+        assert 0 <= float(cell["y"]) <= float(cell["y"]) + float(cell["height"]) <= plan.TALL
     sensors = [each.props for each in drawn if each.kind == "circle"]
     assert [float(each["cx"]) for each in sensors] == sorted(float(each["cx"]) for each in sensors)  # from west to east
     assert len({(each["cx"], each["cy"]) for each in sensors}) == len(STATIONS)
