@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UnsetType
 
 from coincide.wire.results.source_place import SourcePlace
-from services.console.pages.time_words import probability
+from services.console.pages.time_words import duration, probability
 
 
 def where_words(place: SourcePlace) -> str:
@@ -26,8 +26,7 @@ def where_words(place: SourcePlace) -> str:
 
 def residual_words(late_s: float) -> str:
     """Return by how much a member came later, or earlier, than from the most probable place."""
-    said = f"{abs(late_s):.3g} s" if abs(late_s) >= 0.9995 else f"{abs(late_s) * 1e3:.3g} ms"
-    return f"{said} {'later' if late_s >= 0 else 'earlier'} than from there"
+    return f"{duration(abs(late_s))} {'later' if late_s >= 0 else 'earlier'} than from there"
 
 
 def length(metres: float) -> str:
