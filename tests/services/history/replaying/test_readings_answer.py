@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from coincide import Histogram, Stream
 from coincide.fusion.records.kafka_records import InputRecord
 from coincide.queries import query_from_json
 from services.history.archiving.file_names import batch_file
-from services.history.archiving.folders import Archive, write_rows
+from services.history.archiving.folders import Archive
 from services.history.archiving.layout import DAY_US
 from services.history.replaying.request import RunError, RunRequest
 from services.history.replaying.run_folder import Reporter, RunFolder
@@ -26,6 +25,7 @@ from spark_jobs.settings import HistorySettings
 from tests.coincide.fusion.inputs import Row, frame, put, started
 from tests.coincide.fusion.outputs import EpisodeReader
 from tests.services.history.replaying.test_answers import no_log, table_of
+from tests.services.history.small_chunks import cut_small
 from tests.test_contracts import faults
 
 STREAMS = {
@@ -126,10 +126,7 @@ def test_complete_is_what_the_core_says_if_nobody_is_late(
     assert summary["episodes"] == len(expected) > 10
     assert (summary["detections"], summary["matches"], summary["no_number"]) == (1_200, 0, 24)
     assert faults("history-run", summary) == []
-    monkeypatch.setattr("services.history.replaying.complete_run.CHUNK_ROWS", 40)
-    monkeypatch.setattr("services.history.archiving.folders.ROWS_IN_GROUP", 20)
-    for path in archive.files():
-        write_rows(path, pq.ParquetFile(path).read())
+    cut_small(monkeypatch, archive.files(), 40, 20)
     assert len(HashRows(archive, 0, wanted()).cut(lambda _: 0, 40, looks_back=False)) > 10
     again = cut.execute()
     assert written(cut) == expected

@@ -4,18 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from coincide.places import FramePlace
 from coincide.queries import Query
 from services.history.archiving.file_names import batch_file
-from services.history.archiving.folders import Archive, write_rows
+from services.history.archiving.folders import Archive
 from services.history.replaying.request import RunError, RunRequest
 from tests.services.history.replaying.test_answers import frames_of, some_rows, table_of
 from tests.services.history.replaying.test_hosts_agree import PATIENT_S
 from tests.services.history.replaying.test_places_of_runs import live, plain, standing
 from tests.services.history.runs.test_run import chunks_of, run_of, written
+from tests.services.history.small_chunks import cut_small
 from tests.test_contracts import faults
 
 STANDS = {f"{stream}-{nth}": FramePlace(300 * nth, 200 * (stream == "s")) for stream in "ps" for nth in range(2)}
@@ -44,10 +44,7 @@ def test_the_chunks_of_an_archive_have_the_matches_of_the_job_and_count_who_has_
     table, templates = table_of(frames)
     archive.write_templates({id_: each.to_json() for id_, each in templates.items()})
     archive.write(table, batch_file(0, 0, 0))
-    monkeypatch.setattr("services.history.replaying.complete_run.CHUNK_ROWS", 15)
-    monkeypatch.setattr("services.history.archiving.folders.ROWS_IN_GROUP", 10)
-    for path in archive.files():
-        write_rows(path, pq.ParquetFile(path).read())
+    cut_small(monkeypatch, archive.files())
     run = run_of(archive, query)
     assert len([keys for each in range(3) for keys in chunks_of(archive, run.request, each)]) > 3
     summary = run.execute()

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from coincide import Stream
@@ -20,7 +19,7 @@ from coincide.queries import Query
 from deploy.host.machine import free_ports
 from services.common.kafka.connection import KafkaConnection
 from services.history.archiving.file_names import batch_file
-from services.history.archiving.folders import Archive, write_rows
+from services.history.archiving.folders import Archive
 from services.history.archiving.merging import merge_folders
 from services.history.replaying.complete_answer import complete_matches, reach_us
 from services.history.replaying.request import RunError, RunRequest
@@ -43,6 +42,7 @@ from tests.services.history.replaying.test_answers import (
     some_rows,
     table_of,
 )
+from tests.services.history.small_chunks import cut_small
 from tests.test_contracts import faults
 
 FRAMES = frames_of(some_rows(3, 300))
@@ -132,10 +132,7 @@ def test_a_value_that_is_no_number_is_counted_once_whoever_sees_it(
         table, templates = table_of([each._replace(offset=each.offset + 1_000 * batch) for each in some])
         archive.write_templates({id_: each.to_json() for id_, each in templates.items()})
         archive.write(table, batch_file(batch, 0, 0))
-    monkeypatch.setattr("services.history.replaying.complete_run.CHUNK_ROWS", 15)
-    monkeypatch.setattr("services.history.archiving.folders.ROWS_IN_GROUP", 10)
-    for path in archive.files():
-        write_rows(path, pq.ParquetFile(path).read())
+    cut_small(monkeypatch, archive.files())
     run = run_of(archive, OF_NUMBERS)
     assert len([keys for each in range(3) for keys in chunks_of(archive, run.request, each)]) > 8
     summary = run.execute()
@@ -208,10 +205,7 @@ def test_cut_into_small_chunks_it_says_the_same(
     run = run_of(archive, query, to_us=55_000_000, min_threshold=None if query is TWO_EDGES else 0.05)
     whole, matches = run.execute(), sorted(map(str, written(run)))
     assert merge_folders(archive, 9, "2000-01-01", merge_from=1) > 0
-    monkeypatch.setattr("services.history.replaying.complete_run.CHUNK_ROWS", 15)
-    monkeypatch.setattr("services.history.archiving.folders.ROWS_IN_GROUP", 10)
-    for path in archive.path.glob("detections/*/*/*.parquet"):
-        write_rows(path, pq.ParquetFile(path).read())
+    cut_small(monkeypatch, archive.path.glob("detections/*/*/*.parquet"))
     ranges = [keys for each in range(3) for keys in chunks_of(archive, run.request, each)]
     again = run.execute()
     assert sorted(map(str, written(run))) == matches
