@@ -61,13 +61,9 @@ class MatchRecorder:
         streams = tuple(self.codes.streams.codes[stream] for stream in query.streams)
         budget = AdvisoryBudget(self.limits.max_advisory_work, self.limits.max_advisory_work_of_frame)
         chance = ChanceJudge(query, streams, rows, templates, self.codes.places, accepted, self.rivals, budget, check)
-        if len(query.roles) > 2:
-            return TupleJudge(query, rows, templates, self.codes.places, accepted, budget, chance, check).verdicts(
-                tuples.members
-            )
-        return PairJudge(query, rows, templates, self.codes.places, accepted, budget, chance, check).verdicts(
-            tuples.members
-        )
+        judge = TupleJudge if len(query.roles) > 2 else PairJudge
+        judged = judge(query, rows, templates, self.codes.places, accepted, budget, chance, check)
+        return judged.verdicts(tuples.members)
 
     def _records(
         self, active: ActiveQuery, tuples: MatchTuples, verdicts: Verdicts
